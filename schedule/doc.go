@@ -1,0 +1,2 @@
+// Package schedule decides when to run something again, and does so.
+package schedule
