@@ -7,8 +7,8 @@ import (
 
 // And goes on while both s and other do, after the longer of their delays.
 func (s Schedule) And(other Schedule) Schedule {
-	return Schedule{func(start time.Duration) step {
-		left, right := s.at(start), other.at(start)
+	return Schedule{func(now time.Duration) step {
+		left, right := s.at(now), other.at(now)
 		return func(t tick) (time.Duration, bool) {
 			l, lok := left(t)
 			r, rok := right(t)
@@ -17,11 +17,11 @@ func (s Schedule) And(other Schedule) Schedule {
 	}}
 }
 
-// Or goes on while s or other does, after the shorter of their delays, or the
-// delay of the one that goes on.
+// Or goes on while s or other does, after the shorter of their delays, or the delay of the only one that goes on. Both
+// are asked on every step: one that declined an error may go on after the next.
 func (s Schedule) Or(other Schedule) Schedule {
-	return Schedule{func(start time.Duration) step {
-		left, right := s.at(start), other.at(start)
+	return Schedule{func(now time.Duration) step {
+		left, right := s.at(now), other.at(now)
 		return func(t tick) (time.Duration, bool) {
 			l, lok := left(t)
 			r, rok := right(t)
@@ -36,11 +36,10 @@ func (s Schedule) Or(other Schedule) Schedule {
 	}}
 }
 
-// Then follows s to its end and after that next, which begins with the step
-// that s declines.
+// Then follows s until it ends, and from that step on next.
 func (s Schedule) Then(next Schedule) Schedule {
-	return Schedule{func(start time.Duration) step {
-		step, first := s.at(start), true
+	return Schedule{func(now time.Duration) step {
+		step, first := s.at(now), true
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
 			if !ok && first {
@@ -52,11 +51,10 @@ func (s Schedule) Then(next Schedule) Schedule {
 	}}
 }
 
-// Repeated begins s anew each time it ends, with the step that it declines. A
-// step that a new beginning declines too is the end.
+// Repeated begins s anew each time it ends, on that same step. It ends when s ends on the step on which it began.
 func (s Schedule) Repeated() Schedule {
-	return Schedule{func(start time.Duration) step {
-		step, fresh := s.at(start), true
+	return Schedule{func(now time.Duration) step {
+		step, fresh := s.at(now), true
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
 			if !ok && !fresh {
@@ -69,66 +67,49 @@ func (s Schedule) Repeated() Schedule {
 	}}
 }
 
-// ResetAfter begins s anew with the first step that comes d or more after its
-// last beginning, even if s has ended by then. A negative d panics.
+// ResetAfter begins s anew on the first step that comes d or more after the step on which it last began, also if it
+// has ended meanwhile. It panics if d is negative.
 func (s Schedule) ResetAfter(d time.Duration) Schedule {
 	require(d >= 0, "ResetAfter: d must not be negative, got %v", d)
-	return Schedule{func(start time.Duration) step {
-		step := s.at(start)
+	return Schedule{func(now time.Duration) step {
+		step, began := s.at(now), now
 		return func(t tick) (time.Duration, bool) {
-			if t.now-start >= d {
-				start = t.now
-				step = s.at(start)
+			if t.now-began >= d {
+				step, began = s.at(t.now), t.now
 			}
 			return step(t)
 		}
 	}}
 }
 
-// UpTo goes on as s does until d has passed since the first step. The test is
-// made when deciding, so the last delay may reach beyond d; [Schedule.Within]
-// does not let it. A negative d panics.
+// UpTo goes on as s does on the steps less than d after the first. The last delay is as long as s wants it, and may
+// end later than d: see [Schedule.Within]. It panics if d is negative.
 func (s Schedule) UpTo(d time.Duration) Schedule {
 	require(d >= 0, "UpTo: d must not be negative, got %v", d)
-	return Schedule{func(start time.Duration) step {
-		step := s.at(start)
+	return Schedule{func(began time.Duration) step {
+		step := s.at(began)
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
-			return delay, ok && t.now-start < d
+			return delay, ok && t.now-began < d
 		}
 	}}
 }
 
-// Within goes on as s does for d since the first step, and shortens the delay
-// that would reach beyond it: the last run begins when the time is up, none
-// later. A negative d panics.
+// Within is [Schedule.UpTo] with a last delay that ends no later than d after the first step. It bounds when the last
+// run begins, not how long that takes. It panics if d is negative.
 func (s Schedule) Within(d time.Duration) Schedule {
 	require(d >= 0, "Within: d must not be negative, got %v", d)
-	return Schedule{func(start time.Duration) step {
-		step := s.UpTo(d).at(start)
+	return Schedule{func(began time.Duration) step {
+		step := s.UpTo(d).at(began)
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
-			return min(delay, d-(t.now-start)), ok
+			return min(delay, d-(t.now-began)), ok
 		}
 	}}
 }
 
-// revise lets f have the last word on every step of s that goes on.
-func (s Schedule) revise(f func(t tick, delay time.Duration) (time.Duration, bool)) Schedule {
-	return Schedule{func(start time.Duration) step {
-		step := s.at(start)
-		return func(t tick) (time.Duration, bool) {
-			delay, ok := step(t)
-			if !ok {
-				return 0, false
-			}
-			return f(t, delay)
-		}
-	}}
-}
-
-// While goes on as s does after errors for which holds answers true, and ends
-// at any other. A nil holds panics.
+// While goes on as s does after the errors for which holds answers true, and ends at any other. When repeating, the
+// error is nil. It panics if holds is nil.
 func (s Schedule) While(holds func(error) bool) Schedule {
 	require(holds != nil, "While: holds must not be nil")
 	return s.revise(func(t tick, delay time.Duration) (time.Duration, bool) {
@@ -136,15 +117,15 @@ func (s Schedule) While(holds func(error) bool) Schedule {
 	})
 }
 
-// Until goes on as s does and ends at an error for which holds answers true. A
-// nil holds panics.
+// Until ends at the first error for which holds answers true, and goes on as s does after any other. It panics if
+// holds is nil.
 func (s Schedule) Until(holds func(error) bool) Schedule {
 	require(holds != nil, "Until: holds must not be nil")
 	return s.While(func(err error) bool { return !holds(err) })
 }
 
-// WhileFailure goes on as s does after errors that are or wrap an E for which
-// holds answers true, and ends at any other. A nil holds takes every E.
+// WhileFailure goes on as s does after errors that are or wrap an E for which holds answers true, and ends at any
+// other. A nil holds takes every E.
 func WhileFailure[E error](s Schedule, holds func(E) bool) Schedule {
 	return s.While(func(err error) bool {
 		failure, ok := errors.AsType[E](err)
@@ -152,8 +133,8 @@ func WhileFailure[E error](s Schedule, holds func(E) bool) Schedule {
 	})
 }
 
-// Tap calls f on each step on which s goes on, with the error that was given
-// and the delay that s chose. A nil f panics.
+// Tap calls f on each step on which s goes on, with the error it was given and the delay it decided. It panics if f is
+// nil.
 func (s Schedule) Tap(f func(err error, delay time.Duration)) Schedule {
 	require(f != nil, "Tap: f must not be nil")
 	return s.revise(func(t tick, delay time.Duration) (time.Duration, bool) {
@@ -162,8 +143,7 @@ func (s Schedule) Tap(f func(err error, delay time.Duration)) Schedule {
 	})
 }
 
-// Delayed goes on as s does, with each delay replaced by f's answer to it. A
-// negative answer counts as zero. A nil f panics.
+// Delayed replaces each delay of s by what f makes of it, or zero if that is negative. It panics if f is nil.
 func (s Schedule) Delayed(f func(time.Duration) time.Duration) Schedule {
 	require(f != nil, "Delayed: f must not be nil")
 	return s.revise(func(_ tick, delay time.Duration) (time.Duration, bool) {
@@ -171,14 +151,14 @@ func (s Schedule) Delayed(f func(time.Duration) time.Duration) Schedule {
 	})
 }
 
-// AddDelay adds d to each delay. A negative d panics.
+// AddDelay lengthens each delay of s by d. It panics if d is negative.
 func (s Schedule) AddDelay(d time.Duration) Schedule {
 	require(d >= 0, "AddDelay: d must not be negative, got %v", d)
 	return s.Delayed(func(delay time.Duration) time.Duration { return add(delay, d) })
 }
 
-// Capped shortens delays that are longer than limit to it. A negative limit
-// panics.
+// Capped shortens each delay of s that is longer than limit to limit. Behind [Schedule.Jittered] it caps the jittered
+// delays, and those far above limit are then all the same; before it, they stay spread. It panics if limit is negative.
 func (s Schedule) Capped(limit time.Duration) Schedule {
 	require(limit >= 0, "Capped: limit must not be negative, got %v", limit)
 	return s.Delayed(func(delay time.Duration) time.Duration { return min(delay, limit) })
@@ -187,14 +167,27 @@ func (s Schedule) Capped(limit time.Duration) Schedule {
 // Jittered is JitteredBetween(0.8, 1.2).
 func (s Schedule) Jittered() Schedule { return s.JitteredBetween(0.8, 1.2) }
 
-// JitteredBetween multiplies each delay by a random factor, drawn uniformly
-// between lowest and highest for each step of each run. It panics unless both
-// are finite and 0 <= lowest <= highest.
-func (s Schedule) JitteredBetween(lowest, highest float64) Schedule {
-	require(isFactor(lowest), "JitteredBetween: lowest must be finite and not negative, got %v", lowest)
-	require(isFactor(highest), "JitteredBetween: highest must be finite and not negative, got %v", highest)
-	require(lowest <= highest, "JitteredBetween: lowest must not be above highest, got %v and %v", lowest, highest)
+// JitteredBetween multiplies each delay of s by a factor drawn uniformly between low and high. It panics unless both
+// are finite and 0 <= low <= high.
+func (s Schedule) JitteredBetween(low, high float64) Schedule {
+	require(isFactor(low), "JitteredBetween: low must be finite and not negative, got %v", low)
+	require(isFactor(high), "JitteredBetween: high must be finite and not negative, got %v", high)
+	require(low <= high, "JitteredBetween: low must not be above high, got %v and %v", low, high)
 	return s.revise(func(t tick, delay time.Duration) (time.Duration, bool) {
-		return scale(delay, lowest+(highest-lowest)*t.random()), true
+		return scale(delay, low+(high-low)*t.random()), true
 	})
+}
+
+// revise gives f the last word on the steps on which s goes on.
+func (s Schedule) revise(f func(t tick, delay time.Duration) (time.Duration, bool)) Schedule {
+	return Schedule{func(now time.Duration) step {
+		step := s.at(now)
+		return func(t tick) (time.Duration, bool) {
+			delay, ok := step(t)
+			if !ok {
+				return 0, false
+			}
+			return f(t, delay)
+		}
+	}}
 }

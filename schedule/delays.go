@@ -6,16 +6,14 @@ import (
 	"time"
 )
 
-const longest time.Duration = math.MaxInt64
-
 // Stop never goes on: one run. It is the zero Schedule.
 func Stop() Schedule { return Schedule{} }
 
 // Once goes on once, without delay: at most two runs.
 func Once() Schedule { return Recurs(1) }
 
-// Recurs goes on n times, without delay: at most n+1 runs. Use
-// [Schedule.And] to limit another schedule. A negative n panics.
+// Recurs goes on n times, without delay: at most n+1 runs. [Schedule.And] limits another schedule with it. It panics if
+// n is negative.
 func Recurs(n int) Schedule {
 	require(n >= 0, "Recurs: n must not be negative, got %d", n)
 	return Schedule{func(time.Duration) step {
@@ -33,23 +31,23 @@ func Recurs(n int) Schedule {
 // Forever always goes on, without delay.
 func Forever() Schedule { return Spaced(0) }
 
-// Spaced always goes on, d after the end of each run. A negative d panics.
+// Spaced always goes on, d after the end of each run. It panics if d is negative.
 func Spaced(d time.Duration) Schedule {
 	require(d >= 0, "Spaced: d must not be negative, got %v", d)
-	return stateless(func(tick) (time.Duration, bool) { return d, true })
+	return Schedule{func(time.Duration) step {
+		return func(tick) (time.Duration, bool) { return d, true }
+	}}
 }
 
-// Fixed always goes on, at multiples of interval after the end of the first
-// run. A run that is late for the next multiple is followed by another at
-// once; the multiples it missed are not made up for. A run that ends exactly
-// on a multiple waits for the one after it. An interval that is not positive
-// panics.
+// Fixed always goes on, at multiples of interval after the first step. When a run is not done by the multiple after its
+// own, the next one follows at once; multiples missed are not made up for. A run that ends exactly on a multiple is
+// followed on the one after it. It panics unless interval is positive.
 func Fixed(interval time.Duration) Schedule {
 	require(interval > 0, "Fixed: interval must be positive, got %v", interval)
-	return Schedule{func(start time.Duration) step {
-		due := start // when the run that just ended was to begin
+	return Schedule{func(began time.Duration) step {
+		due := began // when the run that ended now was to start
 		return func(t tick) (time.Duration, bool) {
-			delay := untilNext(interval, t.now-start)
+			delay := untilNext(interval, t.now-began)
 			if t.now > add(due, interval) {
 				delay = 0
 			}
@@ -59,25 +57,21 @@ func Fixed(interval time.Duration) Schedule {
 	}}
 }
 
-// Windowed always goes on, at the next multiple of interval after the end of
-// the first run. Unlike with [Fixed], a run that is late waits for a multiple
-// too. An interval that is not positive panics.
+// Windowed always goes on, at the next multiple of interval after the first step, however long the run took. It panics
+// unless interval is positive.
 func Windowed(interval time.Duration) Schedule {
 	require(interval > 0, "Windowed: interval must be positive, got %v", interval)
-	return Schedule{func(start time.Duration) step {
-		return func(t tick) (time.Duration, bool) {
-			return untilNext(interval, t.now-start), true
-		}
+	return Schedule{func(began time.Duration) step {
+		return func(t tick) (time.Duration, bool) { return untilNext(interval, t.now-began), true }
 	}}
 }
 
-// untilNext tells how long after elapsed the next multiple of interval is.
+// untilNext is the time from elapsed to the first multiple of interval after it.
 func untilNext(interval, elapsed time.Duration) time.Duration {
 	return interval - elapsed%interval
 }
 
-// Linear always goes on, after base, 2*base, 3*base and so on. A negative base
-// panics.
+// Linear always goes on, after base, 2*base, 3*base and so on. It panics if base is negative.
 func Linear(base time.Duration) Schedule {
 	require(base >= 0, "Linear: base must not be negative, got %v", base)
 	return Schedule{func(time.Duration) step {
@@ -89,33 +83,30 @@ func Linear(base time.Duration) Schedule {
 	}}
 }
 
-// Exponential always goes on, after base, 2*base, 4*base and so on. A negative
-// base panics.
+// Exponential always goes on, after base, 2*base, 4*base and so on. It panics if base is negative.
 func Exponential(base time.Duration) Schedule {
 	require(base >= 0, "Exponential: base must not be negative, got %v", base)
 	return ExponentialFactor(base, 2)
 }
 
-// ExponentialFactor always goes on, after base, base*factor, base*factor*factor
-// and so on. A factor below 1 makes the delays shrink. A negative base panics,
-// and so does a factor that is negative or not finite.
+// ExponentialFactor always goes on, after base, base*factor, base*factor*factor and so on; with a factor below 1 the
+// delays shrink. It panics if base is negative, or factor negative or not finite.
 func ExponentialFactor(base time.Duration, factor float64) Schedule {
 	require(base >= 0, "ExponentialFactor: base must not be negative, got %v", base)
 	require(isFactor(factor), "ExponentialFactor: factor must be finite and not negative, got %v", factor)
 	return Schedule{func(time.Duration) step {
-		n := 0
+		n := 0.0
 		return func(tick) (time.Duration, bool) {
-			// Not delay*factor: rounding each delay would hold a small one
-			// in place, 1ns at a factor of 1.5 for ever.
-			delay := scale(base, math.Pow(factor, float64(n)))
+			// Multiplying the last delay would round each time, and never leave 1ns with a factor of 1.5.
+			delay := scale(base, math.Pow(factor, n))
 			n++
 			return delay, true
 		}
 	}}
 }
 
-// Fibonacci always goes on, after one, one, two, three, five times base and so
-// on, each delay being the sum of the two before it. A negative base panics.
+// Fibonacci always goes on, after base, base, 2*base, 3*base, 5*base and so on, each delay being the sum of the two
+// before it. It panics if base is negative.
 func Fibonacci(base time.Duration) Schedule {
 	require(base >= 0, "Fibonacci: base must not be negative, got %v", base)
 	return Schedule{func(time.Duration) step {
@@ -127,8 +118,7 @@ func Fibonacci(base time.Duration) Schedule {
 	}}
 }
 
-// Durations goes on after each of the delays in turn, and then ends. Without
-// any it is [Stop]. A negative delay panics.
+// Durations goes on once for each of delays, in their order. Without any it is [Stop]. It panics if one is negative.
 func Durations(delays ...time.Duration) Schedule {
 	for i, d := range delays {
 		require(d >= 0, "Durations: delays[%d] must not be negative, got %v", i, d)
@@ -147,7 +137,9 @@ func Durations(delays ...time.Duration) Schedule {
 	}}
 }
 
-// add is a+b for durations that are not negative, at most the longest.
+const longest time.Duration = math.MaxInt64
+
+// add is a+b, at most longest. Neither may be negative.
 func add(a, b time.Duration) time.Duration {
 	if a > longest-b {
 		return longest
@@ -155,13 +147,12 @@ func add(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// scale is d*f for values that are not negative, at most the longest. f may be
-// infinite.
-func scale(d time.Duration, f float64) time.Duration {
+// scale is d*factor, at most longest. Neither may be negative; factor may be infinite.
+func scale(d time.Duration, factor float64) time.Duration {
 	if d == 0 {
-		return 0 // and not NaN, which 0*Inf is
+		return 0 // zero times infinity is NaN
 	}
-	scaled := float64(d) * f
+	scaled := float64(d) * factor
 	if scaled >= float64(longest) {
 		return longest
 	}
@@ -169,5 +160,5 @@ func scale(d time.Duration, f float64) time.Duration {
 }
 
 func isFactor(f float64) bool {
-	return f >= 0 && !math.IsInf(f, 1)
+	return f >= 0 && !math.IsInf(f, 1) // false for NaN
 }

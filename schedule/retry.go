@@ -7,22 +7,20 @@ import (
 	"time"
 )
 
-// Retry runs op until it succeeds, the schedule ends, or ctx does, and returns
-// what the last run returned.
+// Retry runs op until it succeeds, s ends, or ctx ends, and returns what the last run returned.
 //
-// The schedule is asked after each failure. A nil error is success even if ctx
-// has ended by then. Otherwise an ended ctx means no further run, and the error
-// is or wraps both the error of the last run and that of ctx. If ctx has ended
-// before the first run, op does not run, and the error is that of ctx.
+// It asks s after each failure. A nil error is success, even if ctx has ended. Once ctx has ended, a failed op is not
+// run again, and the error is or wraps both the last run's and that of ctx. If ctx ended before the first run, op
+// is not run, and the error is that of ctx. An earlier failure is not in the error, for it might not be true of the
+// last run; [Schedule.Tap] sees them all.
 //
-// Retry does not recover panics of op. A first run that succeeds costs no
-// allocation.
+// If the first run succeeds, Retry allocates nothing. It does not recover panics.
 func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	if err := ended(ctx); err != nil {
 		var zero T
 		return zero, err
 	}
-	var run *Run // made after the first failure: success is the common case
+	var run *Run // nil before the first failure
 	for {
 		value, err := op(ctx)
 		if err == nil {
@@ -44,13 +42,11 @@ func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, 
 	}
 }
 
-// Repeat runs op until it fails, the schedule ends, or ctx does, and returns
-// what the last run returned.
+// Repeat runs op until it fails, s ends, or ctx ends, and returns what the last run returned.
 //
-// The schedule is asked after each success, with a nil error. If it ends, the
-// error is nil; if ctx ends before the next run, the error is that of ctx,
-// beside the last value. If ctx has ended before the first run, op does not
-// run. Repeat does not recover panics of op.
+// It asks s after each success, with a nil error. When s ends, the error is nil. When ctx ends and s does not, the
+// error is that of ctx, beside the value of the last run. If ctx ended before the first run, op is not run. Repeat does
+// not recover panics.
 func Repeat[T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	if err := ended(ctx); err != nil {
 		var zero T
@@ -72,9 +68,8 @@ func Repeat[T any](ctx context.Context, s Schedule, op func(context.Context) (T,
 	}
 }
 
-// Sleep waits for d, or until ctx ends, and then returns an error that is or
-// wraps ctx.Err() and its cause. A d of zero or less starts no timer, but an
-// ended ctx is still an error.
+// Sleep returns nil after d, or, as soon as ctx ends, an error that is or wraps ctx.Err() and its cause. It does not
+// wait if d is zero or negative, but still reports an ended ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if err := ended(ctx); err != nil || d <= 0 {
 		return err
@@ -85,15 +80,18 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return ended(ctx) // of a timer and a context ready at once, the context wins
+	return ended(ctx) // also when both are ready
 }
 
-// ended returns nil while ctx goes on, and then an error that is or wraps both
-// ctx.Err() and the cause.
+// ended is nil while ctx has not ended, and then is or wraps both ctx.Err() and its cause.
 func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
 	switch {
-	case err == nil || cause == nil:
+	case cause == nil: // a Context of somebody's own making
 		return err
 	case errors.Is(cause, err):
 		return cause
@@ -101,11 +99,10 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// cutShort adds the error of ctx, which has ended, to the error of the last
-// run, unless that run already reported it.
+// cutShort adds the error of ctx, which has ended, to the last run's, unless that reports it already.
 func cutShort(ctx context.Context, err error) error {
 	if errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fmt.Errorf("%w (no more retries: %w)", err, ended(ctx))
+	return fmt.Errorf("%w (not retried: %w)", err, ended(ctx))
 }
