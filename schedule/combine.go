@@ -7,7 +7,7 @@ import (
 
 // And goes on while both s and other do, after the longer of their delays.
 func (s Schedule) And(other Schedule) Schedule {
-	return Schedule{func(now time.Duration) step {
+	return Schedule{func(now time.Duration) stepFunc {
 		left, right := s.at(now), other.at(now)
 		return func(t tick) (time.Duration, bool) {
 			l, lok := left(t)
@@ -20,7 +20,7 @@ func (s Schedule) And(other Schedule) Schedule {
 // Or goes on while s or other does, after the shorter of their delays, or the delay of the only one that goes on. Both
 // are asked on every step: one that declined an error may go on after the next.
 func (s Schedule) Or(other Schedule) Schedule {
-	return Schedule{func(now time.Duration) step {
+	return Schedule{func(now time.Duration) stepFunc {
 		left, right := s.at(now), other.at(now)
 		return func(t tick) (time.Duration, bool) {
 			l, lok := left(t)
@@ -38,7 +38,7 @@ func (s Schedule) Or(other Schedule) Schedule {
 
 // Then follows s until it ends, and from that step on next.
 func (s Schedule) Then(next Schedule) Schedule {
-	return Schedule{func(now time.Duration) step {
+	return Schedule{func(now time.Duration) stepFunc {
 		step, first := s.at(now), true
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
@@ -53,7 +53,7 @@ func (s Schedule) Then(next Schedule) Schedule {
 
 // Repeated begins s anew each time it ends, on that same step. It ends when s ends on the step on which it began.
 func (s Schedule) Repeated() Schedule {
-	return Schedule{func(now time.Duration) step {
+	return Schedule{func(now time.Duration) stepFunc {
 		step, fresh := s.at(now), true
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
@@ -71,7 +71,7 @@ func (s Schedule) Repeated() Schedule {
 // has ended meanwhile. It panics if d is negative.
 func (s Schedule) ResetAfter(d time.Duration) Schedule {
 	require(d >= 0, "ResetAfter: d must not be negative, got %v", d)
-	return Schedule{func(now time.Duration) step {
+	return Schedule{func(now time.Duration) stepFunc {
 		step, began := s.at(now), now
 		return func(t tick) (time.Duration, bool) {
 			if t.now-began >= d {
@@ -86,7 +86,7 @@ func (s Schedule) ResetAfter(d time.Duration) Schedule {
 // end later than d: see [Schedule.Within]. It panics if d is negative.
 func (s Schedule) UpTo(d time.Duration) Schedule {
 	require(d >= 0, "UpTo: d must not be negative, got %v", d)
-	return Schedule{func(began time.Duration) step {
+	return Schedule{func(began time.Duration) stepFunc {
 		step := s.at(began)
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
@@ -99,7 +99,7 @@ func (s Schedule) UpTo(d time.Duration) Schedule {
 // run begins, not how long that takes. It panics if d is negative.
 func (s Schedule) Within(d time.Duration) Schedule {
 	require(d >= 0, "Within: d must not be negative, got %v", d)
-	return Schedule{func(began time.Duration) step {
+	return Schedule{func(began time.Duration) stepFunc {
 		step := s.UpTo(d).at(began)
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)
@@ -180,7 +180,7 @@ func (s Schedule) JitteredBetween(low, high float64) Schedule {
 
 // revise gives f the last word on the steps on which s goes on.
 func (s Schedule) revise(f func(t tick, delay time.Duration) (time.Duration, bool)) Schedule {
-	return Schedule{func(now time.Duration) step {
+	return Schedule{func(now time.Duration) stepFunc {
 		step := s.at(now)
 		return func(t tick) (time.Duration, bool) {
 			delay, ok := step(t)

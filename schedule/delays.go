@@ -16,7 +16,7 @@ func Once() Schedule { return Recurs(1) }
 // n is negative.
 func Recurs(n int) Schedule {
 	require(n >= 0, "Recurs: n must not be negative, got %d", n)
-	return Schedule{func(time.Duration) step {
+	return Schedule{func(time.Duration) stepFunc {
 		left := n
 		return func(tick) (time.Duration, bool) {
 			if left == 0 {
@@ -34,7 +34,7 @@ func Forever() Schedule { return Spaced(0) }
 // Spaced always goes on, d after the end of each run. It panics if d is negative.
 func Spaced(d time.Duration) Schedule {
 	require(d >= 0, "Spaced: d must not be negative, got %v", d)
-	return Schedule{func(time.Duration) step {
+	return Schedule{func(time.Duration) stepFunc {
 		return func(tick) (time.Duration, bool) { return d, true }
 	}}
 }
@@ -44,7 +44,7 @@ func Spaced(d time.Duration) Schedule {
 // followed on the one after it. It panics unless interval is positive.
 func Fixed(interval time.Duration) Schedule {
 	require(interval > 0, "Fixed: interval must be positive, got %v", interval)
-	return Schedule{func(began time.Duration) step {
+	return Schedule{func(began time.Duration) stepFunc {
 		due := began // when the run that ended now was to start
 		return func(t tick) (time.Duration, bool) {
 			delay := untilNext(interval, t.now-began)
@@ -61,7 +61,7 @@ func Fixed(interval time.Duration) Schedule {
 // unless interval is positive.
 func Windowed(interval time.Duration) Schedule {
 	require(interval > 0, "Windowed: interval must be positive, got %v", interval)
-	return Schedule{func(began time.Duration) step {
+	return Schedule{func(began time.Duration) stepFunc {
 		return func(t tick) (time.Duration, bool) { return untilNext(interval, t.now-began), true }
 	}}
 }
@@ -74,7 +74,7 @@ func untilNext(interval, elapsed time.Duration) time.Duration {
 // Linear always goes on, after base, 2*base, 3*base and so on. It panics if base is negative.
 func Linear(base time.Duration) Schedule {
 	require(base >= 0, "Linear: base must not be negative, got %v", base)
-	return Schedule{func(time.Duration) step {
+	return Schedule{func(time.Duration) stepFunc {
 		var delay time.Duration
 		return func(tick) (time.Duration, bool) {
 			delay = add(delay, base)
@@ -94,7 +94,7 @@ func Exponential(base time.Duration) Schedule {
 func ExponentialFactor(base time.Duration, factor float64) Schedule {
 	require(base >= 0, "ExponentialFactor: base must not be negative, got %v", base)
 	require(isFactor(factor), "ExponentialFactor: factor must be finite and not negative, got %v", factor)
-	return Schedule{func(time.Duration) step {
+	return Schedule{func(time.Duration) stepFunc {
 		n := 0.0
 		return func(tick) (time.Duration, bool) {
 			// Multiplying the last delay would round each time, and never leave 1ns with a factor of 1.5.
@@ -109,7 +109,7 @@ func ExponentialFactor(base time.Duration, factor float64) Schedule {
 // before it. It panics if base is negative.
 func Fibonacci(base time.Duration) Schedule {
 	require(base >= 0, "Fibonacci: base must not be negative, got %v", base)
-	return Schedule{func(time.Duration) step {
+	return Schedule{func(time.Duration) stepFunc {
 		delay, next := time.Duration(0), base
 		return func(tick) (time.Duration, bool) {
 			delay, next = next, add(delay, next)
@@ -124,7 +124,7 @@ func Durations(delays ...time.Duration) Schedule {
 		require(d >= 0, "Durations: delays[%d] must not be negative, got %v", i, d)
 	}
 	delays = slices.Clone(delays)
-	return Schedule{func(time.Duration) step {
+	return Schedule{func(time.Duration) stepFunc {
 		left := delays
 		return func(tick) (time.Duration, bool) {
 			if len(left) == 0 {

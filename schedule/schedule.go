@@ -13,12 +13,12 @@ import (
 type Schedule struct {
 	// begin makes the state of one run. The first step follows at once, with the same time as now, so that no step
 	// has to treat the first call differently.
-	begin func(now time.Duration) step
+	begin func(now time.Duration) stepFunc
 }
 
-// step decides once. Its delay means nothing when ok is false, and it may be called again after that: [Schedule.Or]
+// stepFunc decides once. Its delay means nothing when ok is false, and it may be called again after that: [Schedule.Or]
 // steps both sides for as long as either goes on.
-type step func(tick) (delay time.Duration, ok bool)
+type stepFunc func(tick) (delay time.Duration, ok bool)
 
 // tick is what a step may look at.
 type tick struct {
@@ -30,7 +30,7 @@ type tick struct {
 func stop(tick) (time.Duration, bool) { return 0, false }
 
 // at begins s.
-func (s Schedule) at(now time.Duration) step {
+func (s Schedule) at(now time.Duration) stepFunc {
 	if s.begin == nil {
 		return stop
 	}
@@ -45,7 +45,7 @@ func (s Schedule) Start() *Run {
 // Run follows a [Schedule], and is made by [Schedule.Start]. It must not be used by two goroutines at once.
 type Run struct {
 	schedule Schedule
-	step     step      // nil before the first Next
+	step     stepFunc  // nil before the first Next
 	began    time.Time // of the first Next
 }
 
