@@ -1,0 +1,211 @@
+package sheetstest
+
+import (
+	"slices"
+
+	"google.golang.org/api/sheets/v4"
+)
+
+// maxID is the largest sheet, metadata or protection id.
+const (
+	maxID      = 1<<31 - 1
+	maxColumns = 18_278
+)
+
+func appendDimension(d *draft, req *sheets.AppendDimensionRequest) (*sheets.Response, error) {
+	t, err := d.writable(req.SheetId)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDimension(req.Dimension); err != nil {
+		return nil, err
+	}
+	if req.Length < 1 {
+		return nil, invalid("length must be greater than 0, got %d", req.Length)
+	}
+	return &sheets.Response{}, d.insert(t, req.Dimension, t.size(req.Dimension), int(req.Length))
+}
+
+func insertDimension(d *draft, req *sheets.InsertDimensionRequest) (*sheets.Response, error) {
+	t, r, err := d.dimension(req.Range)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Range.EndIndex == 0:
+		return nil, invalid("range.endIndex must be bounded")
+	case req.InheritFromBefore && r.from == 0:
+		return nil, invalid("inheritFromBefore cannot be true when inserting at 0")
+	case r.from > t.size(r.dimension):
+		return nil, invalid("range.startIndex[%d] is beyond the grid", r.from)
+	}
+	return &sheets.Response{}, d.insert(t, r.dimension, r.from, r.to-r.from)
+}
+
+func deleteDimension(d *draft, req *sheets.DeleteDimensionRequest) (*sheets.Response, error) {
+	t, r, err := d.dimension(req.Range)
+	if err != nil {
+		return nil, err
+	}
+	size := t.size(r.dimension)
+	switch {
+	case r.to > size:
+		return nil, invalid("Cannot delete a row or column that doesn't exist. Tried to delete index %d but there are only %d.", r.to-1, size)
+	case r.from == 0 && r.to == size:
+		return nil, invalid("You can't delete all the rows or columns on the sheet.")
+	}
+	return &sheets.Response{}, d.remove(t, r)
+}
+
+// stretch is a run of rows or columns.
+type stretch struct {
+	dimension string
+	from, to  int
+}
+
+func checkDimension(dimension string) error {
+	if dimension != "ROWS" && dimension != "COLUMNS" {
+		return invalid("Invalid dimension: %q", dimension)
+	}
+	return nil
+}
+
+// dimension resolves a range of rows or columns; an end of zero is unbounded.
+func (d *draft) dimension(r *sheets.DimensionRange) (*tab, stretch, error) {
+	if r == nil {
+		return nil, stretch{}, invalid("A range must be specified.")
+	}
+	t, err := d.writable(r.SheetId)
+	if err != nil {
+		return nil, stretch{}, err
+	}
+	if err := checkDimension(r.Dimension); err != nil {
+		return nil, stretch{}, err
+	}
+	s := stretch{dimension: r.Dimension, from: int(r.StartIndex), to: int(r.EndIndex)}
+	if s.to == 0 {
+		s.to = t.size(s.dimension)
+	}
+	if s.from < 0 || s.from >= s.to {
+		return nil, stretch{}, invalid("range [%d, %d) is empty", s.from, s.to)
+	}
+	return t, s, nil
+}
+
+func (t *tab) size(dimension string) int {
+	if dimension == "ROWS" {
+		return t.rows
+	}
+	return t.cols
+}
+
+// insert puts n blank rows or columns at the index. What lies behind moves.
+func (d *draft) insert(t *tab, dimension string, at, n int) error {
+	if dimension == "ROWS" {
+		if at < len(t.data) {
+			t.data = slices.Insert(t.data, at, make([][]cell, n)...)
+		}
+		t.rows += n
+	} else {
+		for r, cells := range t.data {
+			if at < len(cells) {
+				t.data[r] = slices.Insert(slices.Clone(cells), at, make([]cell, n)...)
+			}
+		}
+		t.cols += n
+	}
+	if err := t.checkSize(); err != nil {
+		return err
+	}
+	d.shift(t, dimension, shift{at: at, added: n})
+	return d.fits()
+}
+
+// remove deletes a stretch with the metadata on it.
+func (d *draft) remove(t *tab, s stretch) error {
+	a := area{tab: t, row: s.from, endRow: s.to, endCol: t.cols}
+	if s.dimension == "COLUMNS" {
+		a = area{tab: t, col: s.from, endCol: s.to, endRow: t.rows}
+	}
+	if err := d.editable(a); err != nil {
+		return err
+	}
+	if s.dimension == "ROWS" {
+		t.data = slices.Delete(t.data, min(s.from, len(t.data)), min(s.to, len(t.data)))
+		t.rows -= s.to - s.from
+		t.frozenRows = min(t.frozenRows, t.rows-1)
+	} else {
+		for r, cells := range t.data {
+			t.data[r] = slices.Delete(slices.Clone(cells), min(s.from, len(cells)), min(s.to, len(cells)))
+		}
+		t.cols -= s.to - s.from
+		t.frozenCols = min(t.frozenCols, t.cols-1)
+	}
+	d.shift(t, s.dimension, shift{at: s.from, removed: s.to - s.from})
+	return nil
+}
+
+// shift is a change of rows or columns from an index on.
+type shift struct{ at, removed, added int }
+
+// index is where a row or column went, and whether it still exists.
+func (s shift) index(i int) (int, bool) {
+	switch {
+	case i < s.at:
+		return i, true
+	case i < s.at+s.removed:
+		return s.at, false
+	}
+	return i - s.removed + s.added, true
+}
+
+// shift moves the metadata and protected ranges of a tab with their rows or
+// columns, and drops those whose place is gone.
+func (d *draft) shift(t *tab, dimension string, s shift) {
+	kept := make([]*entry, 0, len(d.metadata))
+	for _, e := range d.metadata {
+		if e.place.sheet == t.id && e.place.dimension == dimension {
+			index, ok := s.index(e.place.index)
+			if !ok {
+				continue
+			}
+			moved := *e
+			moved.place.index = index
+			e = &moved
+		}
+		kept = append(kept, e)
+	}
+	d.metadata = kept
+	ranges := make([]*sheets.ProtectedRange, 0, len(t.protected))
+	for _, p := range t.protected {
+		if p = s.protected(p, dimension); p != nil {
+			ranges = append(ranges, p)
+		}
+	}
+	t.protected = ranges
+}
+
+// protected returns the moved range, or nil when nothing is left of it.
+func (s shift) protected(p *sheets.ProtectedRange, dimension string) *sheets.ProtectedRange {
+	p = copyProtected(p)
+	start, end := &p.Range.StartRowIndex, &p.Range.EndRowIndex
+	if dimension == "COLUMNS" {
+		start, end = &p.Range.StartColumnIndex, &p.Range.EndColumnIndex
+	}
+	if *start != 0 { // Zero is unbounded, at both ends.
+		first, _ := s.index(int(*start))
+		*start = int64(first)
+	}
+	if *end == 0 {
+		return p
+	}
+	last, ok := s.index(int(*end) - 1)
+	if ok {
+		last++
+	}
+	*end = int64(last)
+	if *end <= *start {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,263 @@
+package sheetstest
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Op is a method of the service.
+type Op string
+
+// The methods that are modelled.
+const (
+	OpCreate          Op = "spreadsheets.create"
+	OpGet             Op = "spreadsheets.get"
+	OpGetByDataFilter Op = "spreadsheets.getByDataFilter"
+	OpBatchUpdate     Op = "spreadsheets.batchUpdate"
+	OpValuesGet       Op = "spreadsheets.values.get"
+	OpValuesBatchGet  Op = "spreadsheets.values.batchGet"
+	OpValuesAppend    Op = "spreadsheets.values.append"
+	OpMetadataGet     Op = "spreadsheets.developerMetadata.get"
+	OpMetadataSearch  Op = "spreadsheets.developerMetadata.search"
+)
+
+// Call describes a call to the function that decides its fault.
+type Call struct {
+	Op            Op
+	N             int    // The Nth call of this Op since [New], from 1.
+	SpreadsheetID string // Empty for OpCreate.
+	Write         bool
+	Body          []byte // The JSON body, not to be changed. Empty for a GET.
+	_             struct{}
+}
+
+// Fault says what goes wrong with one call. The zero value is no fault. The
+// parts happen in this order: Delay, Before, Kind.
+type Fault struct {
+	// Kind is the failure.
+	Kind Kind
+
+	// Delay passes before anything else, in package time.
+	Delay time.Duration
+
+	// Before runs when the request has arrived and nothing is applied yet: the
+	// place for people's edits between a read and a write. It may call the
+	// server.
+	Before func()
+
+	// Stale answers a read from that many commits ago. An append looks there
+	// for the row to write to.
+	Stale int
+
+	_ struct{}
+}
+
+// Kind is a way for a call to fail.
+type Kind int
+
+const (
+	// None is no failure.
+	None Kind = iota
+	// TooManyRequests answers 429. Under [P2] a write was applied all the same.
+	TooManyRequests
+	// Internal answers 500 and applies nothing.
+	Internal
+	// Unavailable answers 503 and applies nothing.
+	Unavailable
+	// BadGateway answers 502 with an HTML page and applies nothing.
+	BadGateway
+	// Unauthenticated answers 401 and applies nothing.
+	Unauthenticated
+	// Forbidden answers 403 and applies nothing.
+	Forbidden
+	// Late answers 503; the write is applied just before the next one that
+	// reaches the spreadsheet, or by [Server.DeliverLate]. On a read it is
+	// Unavailable.
+	Late
+	// CutAnswer does the call and drops the connection instead of answering.
+	CutAnswer
+	// TruncatedAnswer does the call and sends the first half of the answer.
+	TruncatedAnswer
+	// JunkAnswer does the call and answers 200 with an HTML page.
+	JunkAnswer
+	// HangUnapplied never answers: the call ends with its context. Nothing is
+	// applied.
+	HangUnapplied
+	// HangApplied does the call, then ends with the call's context.
+	HangApplied
+)
+
+// SetFaults makes f decide the fault of every call that no [Server.Inject] is
+// meant for; nil means no faults. It replaces Options.Faults. The server holds
+// no lock while f runs, and concurrent calls run it concurrently.
+func (s *Server) SetFaults(f func(Call) Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Inject puts a fault on one call: the nth call of op from now on, where 1 is
+// the next.
+func (s *Server) Inject(op Op, nth int, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.injected[op] == nil {
+		s.injected[op] = map[int]Fault{}
+	}
+	s.injected[op][s.calls[op]+nth] = f
+}
+
+// fault decides what happens to a call.
+func (s *Server) fault(c Call) Fault {
+	s.mu.Lock()
+	f, ok := s.injected[c.Op][c.N]
+	delete(s.injected[c.Op], c.N)
+	decide := s.faults
+	s.mu.Unlock()
+	if ok || decide == nil {
+		return f
+	}
+	return decide(c)
+}
+
+// DeliverLate applies every late write now, in the order in which they came,
+// and returns how many of them took effect.
+func (s *Server) DeliverLate() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deliver(func(change) bool { return true })
+}
+
+// deliver applies the late writes that are due. The mutex is held.
+func (s *Server) deliver(due func(change) bool) int {
+	applied := 0
+	var rest []change
+	for _, c := range s.late {
+		if !due(c) {
+			rest = append(rest, c)
+		} else if _, err := s.apply(c); err == nil {
+			applied++
+		}
+	}
+	s.late = rest
+	return applied
+}
+
+// quota counts the calls of the current minute.
+type quota struct {
+	since         time.Time
+	reads, writes int
+}
+
+const perMinute = 60
+
+// overQuota counts a call and reports whether it is one too many.
+func (s *Server) overQuota(write bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.quotaOn {
+		return false
+	}
+	if time.Since(s.quota.since) >= time.Minute {
+		s.quota = quota{since: time.Now()}
+	}
+	n := &s.quota.reads
+	if write {
+		n = &s.quota.writes
+	}
+	if *n >= perMinute {
+		return true
+	}
+	*n++
+	return false
+}
+
+// perform does the call under its fault.
+func (s *Server) perform(ctx context.Context, a *action, f Fault) (answer, error) {
+	if err := ctx.Err(); err != nil {
+		return answer{}, err
+	}
+	c := change{book: a.book, arrival: s.view(a.book, f.Stale), apply: a.apply}
+	if err := sleep(ctx, f.Delay); err != nil {
+		return answer{}, err
+	}
+	if f.Before != nil {
+		f.Before()
+	}
+	if f.Kind == None && s.overQuota(a.write) {
+		f.Kind = TooManyRequests
+	}
+	switch f.Kind {
+	case Late:
+		if a.write && a.bad == nil {
+			s.hold(c)
+		}
+		return refusals[Unavailable], nil
+	case HangUnapplied:
+		<-ctx.Done()
+		return answer{}, ctx.Err()
+	}
+	refusal, refused := refusals[f.Kind]
+	if refused && !(f.Kind == TooManyRequests && a.write && s.traits.throttleAfterApply) {
+		return refusal, nil
+	}
+	done := s.execute(a, c, f.Stale)
+	if refused {
+		return refusal, nil
+	}
+	return done.spoil(ctx, f.Kind)
+}
+
+func (s *Server) hold(c change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = append(s.late, c)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// spoil is the answer as the client gets to see it.
+func (a answer) spoil(ctx context.Context, k Kind) (answer, error) {
+	switch k {
+	case CutAnswer:
+		return answer{}, errCut
+	case TruncatedAnswer:
+		a.body = a.body[:len(a.body)/2]
+	case JunkAnswer:
+		return answer{code: http.StatusOK, body: []byte(page), html: true}, nil
+	case HangApplied:
+		<-ctx.Done()
+		return answer{}, ctx.Err()
+	}
+	return a, nil
+}
+
+const page = "<!DOCTYPE html><html><head><title>Error</title></head><body>The server encountered a temporary error.</body></html>"
+
+// refusals are the answers of the kinds that do not do the call.
+var refusals = map[Kind]answer{
+	TooManyRequests: refusal(429, "RESOURCE_EXHAUSTED",
+		"Quota exceeded for quota metric 'Requests' and limit 'Requests per minute per user' of service 'sheets.googleapis.com'."),
+	Internal:        refusal(500, "INTERNAL", "Internal error encountered."),
+	Unavailable:     refusal(503, "UNAVAILABLE", "The service is currently unavailable."),
+	BadGateway:      {code: http.StatusBadGateway, body: []byte(page), html: true},
+	Unauthenticated: refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials."),
+	Forbidden:       refusal(403, "PERMISSION_DENIED", "The caller does not have permission"),
+}
+
+func refusal(code int, status, message string) answer {
+	return (&apiError{code: code, status: status, message: message}).answer()
+}

@@ -1,0 +1,46 @@
+package sheetstest_test
+
+import (
+	"testing"
+
+	"google.golang.org/api/option"
+	"google.golang.org/api/sheets/v4"
+
+	"github.com/goferry/goferry/backends/sheets/sheetstest"
+)
+
+// TestSocket runs the client over a real socket, under both profiles.
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	for _, p := range []sheetstest.Profile{sheetstest.P1, sheetstest.P2} {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			server := sheetstest.New(sheetstest.Options{Profile: p, TB: t})
+			url, shut, err := server.Listen()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer shut()
+			service, err := sheets.NewService(t.Context(), option.WithEndpoint(url), option.WithoutAuthentication())
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := server.Create("Orders")
+			text := "a"
+			res, err := service.Spreadsheets.BatchUpdate(id, &sheets.BatchUpdateSpreadsheetRequest{
+				Requests: []*sheets.Request{{UpdateCells: &sheets.UpdateCellsRequest{
+					Start: &sheets.GridCoordinate{RowIndex: 1}, Fields: "userEnteredValue",
+					Rows: []*sheets.RowData{{Values: []*sheets.CellData{{UserEnteredValue: &sheets.ExtendedValue{StringValue: &text}}}}},
+				}}},
+				IncludeSpreadsheetInResponse: true, ResponseRanges: []string{"Sheet1!A2"}, ResponseIncludeGridData: true,
+			}).Context(t.Context()).Do()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := res.UpdatedSpreadsheet.Sheets[0].Data[0].RowData[0].Values[0].UserEnteredValue.StringValue
+			if got == nil || *got != "a" {
+				t.Errorf("got %v, want a", got)
+			}
+		})
+	}
+}
