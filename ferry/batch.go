@@ -1,0 +1,196 @@
+package ferry
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// batch is one call: the inputs it carries, its answer, and its context, which is the batch itself. Calls to a
+// quick store are over in less time than it takes to make a context of the standard library with a deadline,
+// so that one is made when somebody asks for what only it can give.
+type batch[K comparable, I, O any] struct {
+	ferry   *Ferry[K, I, O]
+	node    node[*batch[K, I, O]] // in flying, until answered; since is its start
+	lane    *lane[K, I, O]
+	ins     []I
+	waiters []*waiter[K, I, O] // guarded by ferry.mu while the call is out; nil once they are answered
+	values  context.Context    // of the first caller
+	oldest  time.Time          // the submission of the first input
+	weight  int
+	flush   []*flush // guarded by ferry.mu; those that wait for the batch
+	lanes   int      // of the ferry, when it was made
+	outs    []O      // written by the call's goroutine
+	err     error    // likewise
+
+	mu       sync.Mutex
+	standard context.Context    // guarded by mu; nil until asked for
+	cancel   context.CancelFunc // guarded by mu; of standard
+	ended    error              // guarded by mu; set when cancelled, or seen to be past the deadline
+	returned bool               // guarded by mu; the call has
+}
+
+func newBatch[K comparable, I, O any](f *Ferry[K, I, O], l *lane[K, I, O], n, weight int, now time.Time) *batch[K, I, O] {
+	first := l.queue.head.value
+	b := &batch[K, I, O]{
+		ferry: f, lane: l, weight: weight,
+		ins: make([]I, n), waiters: make([]*waiter[K, I, O], n),
+		values: first.ctx, oldest: first.node.since, lanes: len(f.lanes),
+	}
+	b.node.value = b
+	return b
+}
+
+// run makes the call. A panic is its error, and so is a Goexit, which ends this goroutine after that.
+func (b *batch[K, I, O]) run() {
+	b.err = ErrGoexit // Unless it returns or panics.
+	var ctx context.Context = b
+	defer func() {
+		if v := recover(); v != nil {
+			b.err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+		b.end(true)
+		b.ferry.cfg.Observer.ended(ctx, b, b.err)
+	}()
+	ctx = b.ferry.cfg.Observer.started(b, b)
+	b.outs, b.err = b.ferry.call(ctx, b.lane.key, b.ins)
+	if b.err == nil && len(b.outs) != len(b.ins) {
+		b.err = &CountError{Got: len(b.outs), Want: len(b.ins)}
+	}
+}
+
+// answer gives waiters, whose batch b is or was, the answer of the call.
+func (b *batch[K, I, O]) answer(waiters []*waiter[K, I, O], err error) {
+	if err != nil {
+		err = &Error{Key: b.lane.key, Sent: true, Err: err}
+	}
+	var none O
+	for i, w := range waiters {
+		if err != nil {
+			w.answer(none, err)
+		} else {
+			w.answer(b.outs[i], nil)
+		}
+	}
+}
+
+// info is what an observer is told.
+func (b *batch[K, I, O]) info() Batch {
+	return Batch{
+		Key:    b.lane.key,
+		Size:   len(b.ins),
+		Weight: b.weight,
+		Wait:   b.node.since.Sub(b.oldest),
+		Start:  b.node.since,
+		Lanes:  b.lanes,
+	}
+}
+
+// end cancels the context.
+func (b *batch[K, I, O]) end(returned bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.returned = b.returned || returned
+	if b.ended == nil {
+		b.ended = b.passed()
+	}
+	if b.ended == nil {
+		b.ended = context.Canceled
+	}
+	if b.cancel != nil {
+		b.cancel()
+	}
+}
+
+// passed answers why the context has ended, if it has by itself. b.mu is held.
+func (b *batch[K, I, O]) passed() error {
+	if b.standard != nil {
+		return b.standard.Err()
+	}
+	if deadline, ok := b.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Deadline is part of [context.Context].
+func (b *batch[K, I, O]) Deadline() (time.Time, bool) {
+	if timeout := b.ferry.cfg.BatchTimeout; timeout > 0 {
+		return b.node.since.Add(timeout), true
+	}
+	return time.Time{}, false
+}
+
+// Done is part of [context.Context].
+func (b *batch[K, I, O]) Done() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.standard == nil {
+		if deadline, ok := b.Deadline(); ok {
+			b.standard, b.cancel = context.WithDeadline(context.Background(), deadline)
+		} else {
+			b.standard, b.cancel = context.WithCancel(context.Background())
+		}
+		if b.ended != nil {
+			b.cancel()
+		}
+	}
+	return b.standard.Done()
+}
+
+// Err is part of [context.Context].
+func (b *batch[K, I, O]) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended == nil {
+		b.ended = b.passed()
+	}
+	return b.ended
+}
+
+// callersKey asks a batch's context for the contexts of its callers.
+type callersKey struct{}
+
+// Value is part of [context.Context]. It answers whether this is the inside of a call of the ferry that the key is, and
+// otherwise the values of the first caller, without its cancellation.
+func (b *batch[K, I, O]) Value(key any) any {
+	b.mu.Lock()
+	standard, returned := b.standard, b.returned
+	b.mu.Unlock()
+	if key == any(b.ferry) && !returned {
+		return true
+	}
+	if key == (callersKey{}) {
+		return b.callers
+	}
+	if standard != nil {
+		// The standard library looks for its own cancellation here, and spares contexts derived from this one
+		// a goroutine if it finds it.
+		if v := standard.Value(key); v != nil {
+			return v
+		}
+	}
+	return context.WithoutCancel(b.values).Value(key)
+}
+
+func (b *batch[K, I, O]) callers() []context.Context {
+	b.ferry.mu.Lock()
+	defer b.ferry.mu.Unlock()
+	ctxs := make([]context.Context, len(b.waiters))
+	for i, w := range b.waiters {
+		ctxs[i] = w.ctx
+	}
+	return ctxs
+}
+
+// Callers answers the contexts of all callers of a batch, in the order of its inputs, given the context of its call or
+// one derived from it: to link traces, not to cancel by. It answers nil elsewhere, and nothing once the callers
+// have been answered.
+func Callers(ctx context.Context) []context.Context {
+	callers, ok := ctx.Value(callersKey{}).(func() []context.Context)
+	if !ok {
+		return nil
+	}
+	return callers()
+}

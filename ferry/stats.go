@@ -1,0 +1,47 @@
+package ferry
+
+import (
+	"maps"
+	"time"
+)
+
+// Stats is a moment of a ferry.
+type Stats struct {
+	// Lanes is the number of keys with something waiting, queued or in flight.
+	Lanes int
+	// Waiting is the number of callers that wait for room.
+	Waiting int
+	// Queued is the number of inputs that are accepted and not yet handed to a call, QueuedWeight their weight.
+	Queued, QueuedWeight int
+	// InFlight is the number of calls that are out, those whose callers have been answered included.
+	InFlight int
+	// OldestWait is how long the input has been queued that has been for longest.
+	OldestWait time.Duration
+	// Refused counts the inputs refused so far, by the bound that had no room.
+	Refused map[Bound]uint64
+}
+
+// Stats answers the ferry's state. It looks at every lane, so it is for a poll, not for every request.
+func (f *Ferry[K, I, O]) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := Stats{
+		Lanes:        len(f.lanes),
+		Waiting:      f.line.len,
+		Queued:       f.queued,
+		QueuedWeight: f.weight,
+		InFlight:     f.inFlight,
+		Refused:      maps.Clone(f.refused),
+	}
+	var oldest time.Time
+	for _, l := range f.lanes {
+		s.Waiting += l.line.len
+		if head := l.queue.head; head != nil && (oldest.IsZero() || head.since.Before(oldest)) {
+			oldest = head.since
+		}
+	}
+	if !oldest.IsZero() {
+		s.OldestWait = time.Since(oldest)
+	}
+	return s
+}
