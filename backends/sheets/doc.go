@@ -1,0 +1,2 @@
+// Package sheets keeps a durable, fenced write queue in an ordinary Google spreadsheet.
+package sheets
