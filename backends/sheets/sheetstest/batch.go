@@ -67,9 +67,8 @@ type batchBody struct {
 	Requests []map[string]json.RawMessage `json:"requests"`
 }
 
-// decodeBatch decodes every request before any is applied. A kind that is not
-// modelled is reported through unknown.
-func decodeBatch(raw []byte, unknown func(kind string)) (*batch, error) {
+// decodeBatch decodes every request before any is applied.
+func decodeBatch(raw []byte) (*batch, error) {
 	var body batchBody
 	if err := decode(raw, &body); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func decodeBatch(raw []byte, unknown func(kind string)) (*batch, error) {
 	}
 	b := &batch{options: body.BatchUpdateSpreadsheetRequest}
 	for i, req := range body.Requests {
-		if err := b.add(i, req, unknown); err != nil {
+		if err := b.add(i, req); err != nil {
 			return nil, err
 		}
 	}
@@ -97,15 +96,14 @@ type batch struct {
 	fields  mask
 }
 
-func (b *batch) add(i int, req map[string]json.RawMessage, unknown func(string)) error {
+func (b *batch) add(i int, req map[string]json.RawMessage) error {
 	names := slices.Sorted(maps.Keys(req))
 	if len(names) != 1 {
 		return firmly("Invalid requests[%d]: exactly one kind of request must be set, got %d.", i, len(names))
 	}
 	kind, place := kinds[names[0]], fmt.Sprintf("requests[%d].%s", i, names[0])
 	if kind == nil {
-		unknown(names[0])
-		return firmly("Invalid JSON payload received. Unknown name %q at 'requests[%d]': Cannot find field.", names[0], i)
+		return unmodelled("the request kind %q", names[0])
 	}
 	s, err := kind(req[names[0]])
 	if err != nil {

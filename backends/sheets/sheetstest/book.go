@@ -56,13 +56,12 @@ func (b *book) cells() int64 {
 // tab is one sheet of a book: a grid of rows by cols of which data holds the
 // part that was ever written. Missing rows and cells are blank.
 type tab struct {
-	id                     int64
-	title                  string
-	hidden                 bool
-	rows, cols             int
-	frozenRows, frozenCols int
-	data                   [][]cell
-	protected              []*sheets.ProtectedRange
+	id         int64
+	title      string
+	hidden     bool
+	rows, cols int
+	data       [][]cell
+	protected  []*sheets.ProtectedRange
 }
 
 func newTab(id int64, title string) *tab { return &tab{id: id, title: title, rows: 1000, cols: 26} }
@@ -132,6 +131,15 @@ func (d *draft) writable(id int64) (*tab, error) {
 	d.own(&t)
 	d.tabs[i] = &t
 	return &t, nil
+}
+
+// unused draws an id that is not in use.
+func (d *draft) unused(inUse func(int64) bool) int64 {
+	for {
+		if id := d.random(); !inUse(id) {
+			return id
+		}
+	}
 }
 
 func (d *draft) own(t *tab) {

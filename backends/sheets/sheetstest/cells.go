@@ -69,7 +69,7 @@ type writer struct {
 func (d *draft) writer(fields string, rows []*sheets.RowData) (*writer, error) {
 	w := &writer{draft: d, rows: rows}
 	if fields == "" {
-		return nil, invalid("At least one field must be listed in 'fields'. (Use '*' to indicate all fields.)")
+		return nil, errNoFields
 	}
 	for field := range strings.SplitSeq(fields, ",") {
 		switch strings.TrimSpace(field) {
@@ -80,7 +80,7 @@ func (d *draft) writer(fields string, rows []*sheets.RowData) (*writer, error) {
 		case "note":
 			w.note = true
 		default:
-			return nil, firmly("Invalid field: %s is not a field of a cell that is modelled.", field)
+			return nil, unmodelled("the cell field %q", field)
 		}
 	}
 	return w, nil

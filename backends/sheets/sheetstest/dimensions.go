@@ -117,11 +117,11 @@ func (d *draft) insert(t *tab, dimension string, at, n int) error {
 	if err := t.checkSize(); err != nil {
 		return err
 	}
-	d.shift(t, dimension, shift{at: at, added: n})
+	t.shift(dimension, shift{at: at, added: n})
 	return d.fits()
 }
 
-// remove deletes a stretch with the metadata on it.
+// remove deletes a stretch of rows or columns.
 func (d *draft) remove(t *tab, s stretch) error {
 	a := area{tab: t, row: s.from, endRow: s.to, endCol: t.cols}
 	if s.dimension == "COLUMNS" {
@@ -133,15 +133,13 @@ func (d *draft) remove(t *tab, s stretch) error {
 	if s.dimension == "ROWS" {
 		t.data = slices.Delete(t.data, min(s.from, len(t.data)), min(s.to, len(t.data)))
 		t.rows -= s.to - s.from
-		t.frozenRows = min(t.frozenRows, t.rows-1)
 	} else {
 		for r, cells := range t.data {
 			t.data[r] = slices.Delete(slices.Clone(cells), min(s.from, len(cells)), min(s.to, len(cells)))
 		}
 		t.cols -= s.to - s.from
-		t.frozenCols = min(t.frozenCols, t.cols-1)
 	}
-	d.shift(t, s.dimension, shift{at: s.from, removed: s.to - s.from})
+	t.shift(s.dimension, shift{at: s.from, removed: s.to - s.from})
 	return nil
 }
 
@@ -159,23 +157,9 @@ func (s shift) index(i int) (int, bool) {
 	return i - s.removed + s.added, true
 }
 
-// shift moves the metadata and protected ranges of a tab with their rows or
-// columns, and drops those whose place is gone.
-func (d *draft) shift(t *tab, dimension string, s shift) {
-	kept := make([]*entry, 0, len(d.metadata))
-	for _, e := range d.metadata {
-		if e.place.sheet == t.id && e.place.dimension == dimension {
-			index, ok := s.index(e.place.index)
-			if !ok {
-				continue
-			}
-			moved := *e
-			moved.place.index = index
-			e = &moved
-		}
-		kept = append(kept, e)
-	}
-	d.metadata = kept
+// shift moves the protected ranges of a tab with their rows or columns, and
+// drops those of which nothing is left.
+func (t *tab) shift(dimension string, s shift) {
 	ranges := make([]*sheets.ProtectedRange, 0, len(t.protected))
 	for _, p := range t.protected {
 		if p = s.protected(p, dimension); p != nil {

@@ -15,6 +15,8 @@ type apiError struct {
 	message string
 	// firm errors keep their code under every profile.
 	firm bool
+	// unmodelled names what this server cannot do, unlike the service.
+	unmodelled string
 }
 
 func (e *apiError) Error() string { return e.message }
@@ -29,14 +31,26 @@ func (e *apiError) body() []byte {
 }
 
 // invalid is a refusal whose status the service does not document.
-func invalid(format string, args ...any) error {
+func invalid(format string, args ...any) *apiError {
 	return &apiError{code: http.StatusBadRequest, status: "INVALID_ARGUMENT", message: fmt.Sprintf(format, args...)}
 }
 
 // firmly is a refusal that is known to be a 400.
-func firmly(format string, args ...any) error {
-	return &apiError{code: http.StatusBadRequest, status: "INVALID_ARGUMENT", message: fmt.Sprintf(format, args...), firm: true}
+func firmly(format string, args ...any) *apiError {
+	err := invalid(format, args...)
+	err.firm = true
+	return err
 }
+
+// unmodelled is a refusal of what the service would do.
+func unmodelled(format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	err := firmly("sheetstest does not model %s.", what)
+	err.unmodelled = what
+	return err
+}
+
+var errNoFields = invalid("At least one field must be listed in 'fields'. (Use '*' to indicate all fields.)")
 
 var errNotFound = &apiError{code: http.StatusNotFound, status: "NOT_FOUND", message: "Requested entity was not found.", firm: true}
 

@@ -76,7 +76,7 @@ func (s *Server) serve(r *http.Request) (answer, error) {
 	}
 	a, err := s.route(r, body)
 	if err != nil {
-		return s.refuse(err), nil
+		return s.refuse(err, false), nil
 	}
 	call := s.count(a, body)
 	ans, err := s.perform(r.Context(), a, s.fault(call))
@@ -108,14 +108,14 @@ func (s *Server) received(op Op, n int) {
 func (s *Server) execute(a *action, c change, stale int) answer {
 	res, err := s.result(a, c, stale)
 	if err != nil {
-		return s.refuse(err)
+		return s.refuse(err, a.write)
 	}
 	if a.fields != nil {
 		prune(reflect.ValueOf(res), a.fields)
 	}
 	body, err := json.Marshal(res)
 	if err != nil {
-		return s.refuse(err)
+		return s.refuse(err, a.write)
 	}
 	return answer{code: http.StatusOK, body: body}
 }
@@ -136,9 +136,12 @@ func (s *Server) result(a *action, c change, stale int) (any, error) {
 
 // refuse answers an error. Where the status of a bad batch is not known, the
 // profile decides it.
-func (s *Server) refuse(err error) answer {
+func (s *Server) refuse(err error, write bool) answer {
 	e, ok := errors.AsType[*apiError](err)
-	if !ok || !e.firm && s.traits.badRequestIs500 {
+	if ok && e.unmodelled != "" {
+		s.unsupported(e.unmodelled)
+	}
+	if !ok || write && !e.firm && s.traits.badRequestIs500 {
 		return refusals[Internal]
 	}
 	return e.answer()
@@ -161,10 +164,9 @@ func (s *Server) route(r *http.Request, body []byte) (*action, error) {
 	parts := strings.Split(path, "/")[1:]
 	e, ok := endpoints[pathKey(r.Method, parts)]
 	if !found || !ok {
-		s.unsupported(r.Method + " " + r.URL.Path)
-		return nil, errNotFound
+		return nil, unmodelled("%s %s", r.Method, r.URL.Path)
 	}
-	in := &input{query: r.URL.Query(), body: body, unknown: s.unsupported}
+	in := &input{query: r.URL.Query(), body: body}
 	if len(parts) > 0 {
 		in.book, in.argument = unescape(parts[0]), unescape(parts[len(parts)-1])
 	}
@@ -209,7 +211,6 @@ type input struct {
 	query          url.Values
 	body           []byte
 	fields         mask
-	unknown        func(string)
 }
 
 // grid reports whether the answer, with its sheets under the path, is to hold
@@ -254,7 +255,7 @@ func decodeGetByDataFilter(in *input, a *action) error {
 }
 
 func decodeBatchUpdate(in *input, a *action) error {
-	b, err := decodeBatch(in.body, in.unknown)
+	b, err := decodeBatch(in.body)
 	if err != nil {
 		return err
 	}

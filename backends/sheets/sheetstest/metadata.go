@@ -6,21 +6,17 @@ import (
 	"google.golang.org/api/sheets/v4"
 )
 
-// entry is one developer metadata entry. Entries never change; a moved one is
-// a copy.
+// entry is one developer metadata entry. Entries never change.
 type entry struct {
 	id                     int64
 	key, value, visibility string
 	place                  place
 }
 
-// place is where metadata is attached: the book, a sheet, or one row or column
-// of a sheet.
+// place is where metadata is attached: the book, or a sheet of it.
 type place struct {
-	book      bool
-	sheet     int64
-	dimension string // "", "ROWS" or "COLUMNS".
-	index     int
+	book  bool
+	sheet int64
 }
 
 // createMetadataRequest tells an absent sheetId from a zero one.
@@ -61,28 +57,25 @@ func createDeveloperMetadata(d *draft, req *createMetadataRequest) (*sheets.Resp
 	return &sheets.Response{CreateDeveloperMetadata: &sheets.CreateDeveloperMetadataResponse{DeveloperMetadata: e.render()}}, nil
 }
 
-// metadataID refuses an id in use, and finds one when none is asked for.
+// metadataID refuses an id in use, and draws one when none is asked for.
 func (d *draft) metadataID(asked int64) (int64, error) {
 	inUse := func(id int64) bool {
 		return slices.ContainsFunc(d.metadata, func(e *entry) bool { return e.id == id })
 	}
-	switch {
-	case asked == 0:
-		for asked == 0 || inUse(asked) {
-			asked = d.random()
-		}
-	case inUse(asked) && !d.traits.acceptDuplicateIDs:
+	if asked != 0 && inUse(asked) && !d.traits.acceptDuplicateIDs {
 		return 0, firmly("%s", d.traits.duplicateID)
+	}
+	if asked == 0 {
+		return d.unused(inUse), nil
 	}
 	return asked, nil
 }
 
-// metadataLength sums what counts towards the same limit as a place: the
-// book's own metadata, or everything on one sheet, its rows and its columns.
+// metadataLength sums what counts towards the limit of one place.
 func (d *draft) metadataLength(p place) int {
 	n := 0
 	for _, e := range d.metadata {
-		if e.place.book == p.book && e.place.sheet == p.sheet {
+		if e.place == p {
 			n += d.traits.length(e.key) + d.traits.length(e.value)
 		}
 	}
@@ -91,31 +84,17 @@ func (d *draft) metadataLength(p place) int {
 
 // place resolves a location; sheetID is nil when absent.
 func (b *book) place(l *sheets.DeveloperMetadataLocation, sheetID *int64) (place, error) {
-	p := place{book: l.Spreadsheet}
-	switch r := l.DimensionRange; {
-	case l.Spreadsheet && sheetID == nil && r == nil:
-		return p, nil
-	case !l.Spreadsheet && sheetID != nil && r == nil:
-		p.sheet = *sheetID
-	case !l.Spreadsheet && sheetID == nil && r != nil && r.EndIndex == r.StartIndex+1:
-		p.sheet, p.dimension, p.index = r.SheetId, r.Dimension, int(r.StartIndex)
-	default:
-		return place{}, invalid("Developer metadata must be located on one spreadsheet, sheet, row or column.")
+	switch {
+	case l.DimensionRange != nil:
+		return place{}, unmodelled("developer metadata on a row or column")
+	case l.Spreadsheet == (sheetID != nil):
+		return place{}, invalid("Developer metadata must be located on one spreadsheet or sheet.")
+	case l.Spreadsheet:
+		return place{book: true}, nil
+	case b.tab(*sheetID) == nil:
+		return place{}, invalid("No sheet with id: %d", *sheetID)
 	}
-	t := b.tab(p.sheet)
-	if t == nil {
-		return place{}, invalid("No sheet with id: %d", p.sheet)
-	}
-	if p.dimension == "" {
-		return p, nil
-	}
-	if err := checkDimension(p.dimension); err != nil {
-		return place{}, err
-	}
-	if p.index < 0 || p.index >= t.size(p.dimension) {
-		return place{}, invalid("range.startIndex[%d] is beyond the grid", p.index)
-	}
-	return p, nil
+	return place{sheet: *sheetID}, nil
 }
 
 func deleteDeveloperMetadata(d *draft, req *sheets.DeleteDeveloperMetadataRequest) (*sheets.Response, error) {
@@ -127,100 +106,78 @@ func deleteDeveloperMetadata(d *draft, req *sheets.DeleteDeveloperMetadataReques
 		return nil, err
 	}
 	res := &sheets.DeleteDeveloperMetadataResponse{}
-	kept := make([]*entry, 0, len(d.metadata))
-	for _, e := range d.metadata {
+	d.dropMetadata(func(e *entry) bool {
 		if match(e) {
 			res.DeletedDeveloperMetadata = append(res.DeletedDeveloperMetadata, e.render())
-		} else {
-			kept = append(kept, e)
 		}
-	}
-	d.metadata = kept
+		return match(e)
+	})
 	return &sheets.Response{DeleteDeveloperMetadata: res}, nil
 }
 
+func (d *draft) dropMetadata(drop func(*entry) bool) {
+	d.metadata = slices.DeleteFunc(slices.Clone(d.metadata), drop)
+}
+
 // matcher compiles a data filter into a test of metadata entries. A range
-// matches what intersects it.
+// matches the metadata of its sheet.
 func (b *book) matcher(f *sheets.DataFilter) (func(*entry) bool, error) {
-	switch {
-	case f.DeveloperMetadataLookup != nil:
+	if f.DeveloperMetadataLookup != nil {
 		return b.lookup(f.DeveloperMetadataLookup)
-	case f.GridRange != nil:
-		a, err := b.area(f.GridRange)
-		return func(e *entry) bool { return b.covers(e.place, a) }, err
-	case f.A1Range != "":
-		a, err := b.parseA1(f.A1Range)
-		return func(e *entry) bool { return b.covers(e.place, a) }, err
 	}
-	return nil, invalid("A data filter must set exactly one of its fields.")
-}
-
-// covers reports whether the place and the area intersect.
-func (b *book) covers(p place, a area) bool {
-	return !p.book && p.area(b).meets(a)
-}
-
-func (p place) area(b *book) area {
-	a := b.tab(p.sheet).all()
-	switch p.dimension {
-	case "ROWS":
-		a.row, a.endRow = p.index, p.index+1
-	case "COLUMNS":
-		a.col, a.endCol = p.index, p.index+1
+	a, err := b.filterArea(f)
+	if err != nil {
+		return nil, err
 	}
-	return a
+	return func(e *entry) bool { return e.place == place{sheet: a.tab.id} }, nil
 }
 
-func (p place) kind() string {
+// filterArea resolves a data filter that is a range.
+func (b *book) filterArea(f *sheets.DataFilter) (area, error) {
 	switch {
-	case p.book:
-		return "SPREADSHEET"
-	case p.dimension == "ROWS":
-		return "ROW"
-	case p.dimension == "COLUMNS":
-		return "COLUMN"
+	case f.GridRange != nil:
+		return b.area(f.GridRange)
+	case f.A1Range != "":
+		return b.parseA1(f.A1Range)
 	}
-	return "SHEET"
+	return area{}, invalid("A data filter must set exactly one of its fields.")
 }
 
+// lookup compiles a metadata lookup. Sheets do not intersect each other or the
+// spreadsheet, so both matching strategies come to the same.
 func (b *book) lookup(l *sheets.DeveloperMetadataLookup) (func(*entry) bool, error) {
-	located := func(place) bool { return true }
+	var at *place
 	if l.MetadataLocation != nil {
 		var sheetID *int64
-		if !l.MetadataLocation.Spreadsheet && l.MetadataLocation.DimensionRange == nil {
+		if !l.MetadataLocation.Spreadsheet {
 			sheetID = &l.MetadataLocation.SheetId
 		}
-		at, err := b.place(l.MetadataLocation, sheetID)
+		p, err := b.place(l.MetadataLocation, sheetID)
 		if err != nil {
 			return nil, err
 		}
-		located = b.locator(at, l.LocationMatchingStrategy == "EXACT_LOCATION")
+		at = &p
 	} else if l.LocationMatchingStrategy != "" {
 		return nil, invalid("locationMatchingStrategy needs a metadataLocation.")
 	}
 	same := func(want, got string) bool { return want == "" || want == got }
 	return func(e *entry) bool {
-		return (l.MetadataId == 0 || l.MetadataId == e.id) && same(l.MetadataKey, e.key) && same(l.MetadataValue, e.value) &&
-			same(l.Visibility, e.visibility) && same(l.LocationType, e.place.kind()) && located(e.place)
+		return (l.MetadataId == 0 || l.MetadataId == e.id) && (at == nil || *at == e.place) &&
+			same(l.MetadataKey, e.key) && same(l.MetadataValue, e.value) &&
+			same(l.Visibility, e.visibility) && same(l.LocationType, e.place.kind())
 	}, nil
 }
 
-// locator matches places that are, or intersect, the given one.
-func (b *book) locator(at place, exact bool) func(place) bool {
-	return func(p place) bool {
-		return p == at || !exact && !p.book && !at.book && p.area(b).meets(at.area(b))
+func (p place) kind() string {
+	if p.book {
+		return "SPREADSHEET"
 	}
+	return "SHEET"
 }
 
 func (e *entry) render() *sheets.DeveloperMetadata {
 	location := &sheets.DeveloperMetadataLocation{LocationType: e.place.kind(), Spreadsheet: e.place.book}
-	switch {
-	case e.place.dimension != "":
-		location.DimensionRange = &sheets.DimensionRange{
-			SheetId: e.place.sheet, Dimension: e.place.dimension, StartIndex: int64(e.place.index), EndIndex: int64(e.place.index) + 1,
-			ForceSendFields: []string{"SheetId", "StartIndex"},
-		}
-	case !e.place.book:
+	if !e.place.book {
 		location.SheetId, location.ForceSendFields = e.place.sheet, []string{"SheetId"}
 	}
 	return &sheets.DeveloperMetadata{
@@ -228,7 +185,7 @@ func (e *entry) render() *sheets.DeveloperMetadata {
 	}
 }
 
-// renderAt renders the entries attached to exactly one place.
+// renderAt renders the entries attached to one place.
 func (b *book) renderAt(p place) []*sheets.DeveloperMetadata {
 	var found []*sheets.DeveloperMetadata
 	for _, e := range b.metadata {
@@ -252,24 +209,25 @@ func (b *book) searchMetadata(req *sheets.SearchDeveloperMetadataRequest) (any, 
 	if len(req.DataFilters) == 0 {
 		return nil, firmly("Must specify at least one data filter.")
 	}
-	tests := make([]func(*entry) bool, len(req.DataFilters))
-	for i, f := range req.DataFilters {
-		test, err := b.matcher(f)
+	found := map[*entry]*sheets.MatchedDeveloperMetadata{}
+	for _, f := range req.DataFilters {
+		match, err := b.matcher(f)
 		if err != nil {
 			return nil, err
 		}
-		tests[i] = test
+		for _, e := range b.metadata {
+			if !match(e) {
+				continue
+			}
+			if found[e] == nil {
+				found[e] = &sheets.MatchedDeveloperMetadata{DeveloperMetadata: e.render()}
+			}
+			found[e].DataFilters = append(found[e].DataFilters, f)
+		}
 	}
 	res := &sheets.SearchDeveloperMetadataResponse{}
 	for _, e := range b.metadata {
-		m := &sheets.MatchedDeveloperMetadata{}
-		for i, test := range tests {
-			if test(e) {
-				m.DataFilters = append(m.DataFilters, req.DataFilters[i])
-			}
-		}
-		if m.DataFilters != nil {
-			m.DeveloperMetadata = e.render()
+		if m := found[e]; m != nil {
 			res.MatchedDeveloperMetadata = append(res.MatchedDeveloperMetadata, m)
 		}
 	}

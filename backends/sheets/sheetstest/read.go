@@ -1,6 +1,7 @@
 package sheetstest
 
 import (
+	"slices"
 	"strconv"
 
 	"google.golang.org/api/sheets/v4"
@@ -49,11 +50,8 @@ func (b *book) getByDataFilter(req *sheets.GetSpreadsheetByDataFilterRequest, gr
 }
 
 func (b *book) selected(f *sheets.DataFilter) ([]area, error) {
-	if f.A1Range != "" {
-		return b.parseRanges([]string{f.A1Range})
-	}
-	if f.GridRange != nil {
-		a, err := b.area(f.GridRange)
+	if f.DeveloperMetadataLookup == nil {
+		a, err := b.filterArea(f)
 		return []area{a}, err
 	}
 	match, err := b.matcher(f)
@@ -63,7 +61,7 @@ func (b *book) selected(f *sheets.DataFilter) ([]area, error) {
 	var areas []area
 	for _, e := range b.metadata {
 		if match(e) && !e.place.book {
-			areas = append(areas, e.place.area(b))
+			areas = append(areas, b.tab(e.place.sheet).all())
 		}
 	}
 	return areas, nil
@@ -81,7 +79,7 @@ func (b *book) render(v view) *sheets.Spreadsheet {
 	for i, t := range b.tabs {
 		areas := []area{t.all()}
 		if v.areas != nil {
-			areas = on1(v.areas, t)
+			areas = t.of(v.areas)
 		}
 		if len(areas) > 0 {
 			s.Sheets = append(s.Sheets, b.renderTab(i, areas, v.grid))
@@ -90,8 +88,8 @@ func (b *book) render(v view) *sheets.Spreadsheet {
 	return s
 }
 
-// on1 picks the areas on one tab.
-func on1(areas []area, t *tab) []area {
+// of picks the areas on the tab.
+func (t *tab) of(areas []area) []area {
 	var found []area
 	for _, a := range areas {
 		if a.tab.id == t.id {
@@ -109,7 +107,7 @@ func (b *book) renderTab(index int, areas []area, grid bool) *sheets.Sheet {
 	}
 	if grid {
 		for _, a := range areas {
-			s.Data = append(s.Data, b.renderArea(a))
+			s.Data = append(s.Data, a.render())
 		}
 	}
 	return s
@@ -119,17 +117,14 @@ func (b *book) properties(index int) *sheets.SheetProperties {
 	t := b.tabs[index]
 	return &sheets.SheetProperties{
 		SheetId: t.id, Title: t.title, Index: int64(index), SheetType: "GRID", Hidden: t.hidden,
-		GridProperties: &sheets.GridProperties{
-			RowCount: int64(t.rows), ColumnCount: int64(t.cols),
-			FrozenRowCount: int64(t.frozenRows), FrozenColumnCount: int64(t.frozenCols),
-		},
+		GridProperties:  &sheets.GridProperties{RowCount: int64(t.rows), ColumnCount: int64(t.cols)},
 		ForceSendFields: []string{"SheetId", "Index"},
 	}
 }
 
-// renderArea leaves out trailing blank rows and cells, as the service does; a
+// render leaves out trailing blank rows and cells, as the service does; a
 // blank row or cell in front of others is an empty object.
-func (b *book) renderArea(a area) *sheets.GridData {
+func (a area) render() *sheets.GridData {
 	g := &sheets.GridData{StartRow: int64(a.row), StartColumn: int64(a.col)}
 	blank := 0
 	for r := a.row; r < min(a.endRow, len(a.tab.data)); r++ {
@@ -143,8 +138,9 @@ func (b *book) renderArea(a area) *sheets.GridData {
 		}
 		g.RowData = append(g.RowData, row)
 	}
-	g.RowMetadata = b.renderDimension(a.tab, "ROWS", a.row, a.endRow, 21)
-	g.ColumnMetadata = b.renderDimension(a.tab, "COLUMNS", a.col, a.endCol, 100)
+	// Answers without a fields mask pay for these, as at the service.
+	g.RowMetadata = slices.Repeat([]*sheets.DimensionProperties{{PixelSize: 21}}, a.rows())
+	g.ColumnMetadata = slices.Repeat([]*sheets.DimensionProperties{{PixelSize: 100}}, a.cols())
 	return g
 }
 
@@ -161,20 +157,6 @@ func (a area) renderRow(row int) []*sheets.CellData {
 		cells[i] = a.tab.data[row][a.col+i].render()
 	}
 	return cells
-}
-
-func (b *book) renderDimension(t *tab, dimension string, from, to, pixels int) []*sheets.DimensionProperties {
-	properties := make([]*sheets.DimensionProperties, to-from)
-	for i := range properties {
-		properties[i] = &sheets.DimensionProperties{PixelSize: int64(pixels)}
-	}
-	for _, e := range b.metadata {
-		if e.place.sheet == t.id && e.place.dimension == dimension && e.place.index >= from && e.place.index < to {
-			p := properties[e.place.index-from]
-			p.DeveloperMetadata = append(p.DeveloperMetadata, e.render())
-		}
-	}
-	return properties
 }
 
 func (c cell) render() *sheets.CellData {
