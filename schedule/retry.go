@@ -16,18 +16,31 @@ import (
 //
 // If the first run succeeds, Retry allocates nothing. It does not recover panics.
 func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
+	return RetryFailures[error](ctx, s, op)
+}
+
+// RetryFailures is [Retry] for typed failures: only an error that is, or wraps,
+// an E is retried. Any other error ends the run at once, as a defect that a
+// second run would not mend. An ended ctx is looked at before the type.
+func RetryFailures[E error, T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	if err := ended(ctx); err != nil {
 		var zero T
 		return zero, err
 	}
-	var run *Run // nil before the first failure
+	var (
+		run  *Run  // made after the first failure: success is the common case
+		last error // of the run before
+	)
 	for {
 		value, err := op(ctx)
 		if err == nil {
 			return value, nil
 		}
 		if ctx.Err() != nil {
-			return value, cutShort(ctx, err)
+			return value, cutShort(ctx, err, last)
+		}
+		if _, typed := errors.AsType[E](err); !typed {
+			return value, err
 		}
 		if run == nil {
 			run = s.Start()
@@ -37,8 +50,9 @@ func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, 
 			return value, err
 		}
 		if Sleep(ctx, delay) != nil {
-			return value, cutShort(ctx, err)
+			return value, cutShort(ctx, err, last)
 		}
+		last = err
 	}
 }
 
@@ -99,10 +113,15 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// cutShort adds the error of ctx, which has ended, to the last run's, unless that reports it already.
-func cutShort(ctx context.Context, err error) error {
-	if errors.Is(err, ctx.Err()) {
-		return err
+// cutShort keeps the last real error beside the one of ctx, which has ended. An
+// err that is only the end of ctx says nothing new: then the real one is that of
+// the run before.
+func cutShort(ctx context.Context, err, before error) error {
+	switch {
+	case !errors.Is(err, ctx.Err()):
+		return fmt.Errorf("%w (no more retries: %w)", err, ended(ctx))
+	case before != nil:
+		return fmt.Errorf("%w (the failure before: %w)", err, before)
 	}
-	return fmt.Errorf("%w (not retried: %w)", err, ended(ctx))
+	return err
 }
