@@ -10,18 +10,17 @@ import (
 // Retry runs op until it succeeds, s ends, or ctx ends, and returns what the last run returned.
 //
 // It asks s after each failure. A nil error is success, even if ctx has ended. Once ctx has ended, a failed op is not
-// run again, and the error is or wraps both the last run's and that of ctx. If ctx ended before the first run, op
-// is not run, and the error is that of ctx. An earlier failure is not in the error, for it might not be true of the
-// last run; [Schedule.Tap] sees them all.
+// run again, and the error is or wraps both the last run's and that of ctx. If all that the last run had to say is
+// that ctx had ended, the error's text also tells the failure of the run before. If ctx ended before the first run, op
+// is not run, and the error is that of ctx.
 //
 // If the first run succeeds, Retry allocates nothing. It does not recover panics.
 func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	return RetryFailures[error](ctx, s, op)
 }
 
-// RetryFailures is [Retry] for typed failures: only an error that is, or wraps,
-// an E is retried. Any other error ends the run at once, as a defect that a
-// second run would not mend. An ended ctx is looked at before the type.
+// RetryFailures is [Retry] for typed failures: it retries only an error that is or wraps an E. Any other error ends it
+// at once, as a defect that a second run would not mend. An ended ctx is looked at before the type.
 func RetryFailures[E error, T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	if err := ended(ctx); err != nil {
 		var zero T
@@ -113,15 +112,14 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// cutShort keeps the last real error beside the one of ctx, which has ended. An
-// err that is only the end of ctx says nothing new: then the real one is that of
-// the run before.
+// cutShort keeps the last real error beside the one of ctx, which has ended. An err that is only the end of ctx says
+// nothing new: then the failure of the run before is told, but not wrapped, for it might not be true of the last run.
 func cutShort(ctx context.Context, err, before error) error {
 	switch {
 	case !errors.Is(err, ctx.Err()):
-		return fmt.Errorf("%w (no more retries: %w)", err, ended(ctx))
+		return fmt.Errorf("%w (not retried: %w)", err, ended(ctx))
 	case before != nil:
-		return fmt.Errorf("%w (the failure before: %w)", err, before)
+		return fmt.Errorf("%w (the failure before: %v)", err, before)
 	}
 	return err
 }

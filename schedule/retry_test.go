@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -213,8 +214,8 @@ func TestL3EndedWhenOpFails(t *testing.T) {
 	}
 }
 
-// An earlier failure must not speak for the last run, whose outcome may be another.
-func TestL3EarlierFailuresAreNotInTheError(t *testing.T) {
+// An earlier failure is told, but must not speak for the last run, whose outcome may be another.
+func TestL3EarlierFailureIsToldNotWrapped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	runs := 0
@@ -225,8 +226,32 @@ func TestL3EarlierFailuresAreNotInTheError(t *testing.T) {
 		cancel()
 		return 0, ctx.Err()
 	})
-	if err != context.Canceled {
-		t.Errorf("got %v, want %v", err, context.Canceled)
+	wantIs(t, err, context.Canceled)
+	if errors.Is(err, errFailed) || !strings.Contains(err.Error(), errFailed.Error()) {
+		t.Errorf("got %v, want the failure before in its text only", err)
+	}
+}
+
+func TestRetryFailures(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		err  error
+		runs int
+	}{
+		{"typed", &os.PathError{Err: errFailed}, 3},
+		{"wrapped", fmt.Errorf("op: %w", &os.PathError{Err: errFailed}), 3},
+		{"defect", errFailed, 1},
+	}
+	for _, tt := range tests {
+		runs := 0
+		_, err := schedule.RetryFailures[*os.PathError](t.Context(), schedule.Recurs(2), func(context.Context) (int, error) {
+			runs++
+			return 0, tt.err
+		})
+		if err != tt.err || runs != tt.runs {
+			t.Errorf("%s: got %v after %d runs, want %v after %d", tt.name, err, runs, tt.err, tt.runs)
+		}
 	}
 }
 
