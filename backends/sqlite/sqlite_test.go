@@ -1,0 +1,104 @@
+package sqlite_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/goferry/goferry/backends/internal/contract"
+	"github.com/goferry/goferry/backends/internal/storetest"
+	"github.com/goferry/goferry/backends/sqlite"
+)
+
+// kinds are the ways to use a file: a view of one object per record, one row per entry, and that in one transaction.
+var kinds = []struct {
+	name  string
+	model func() storetest.Subject
+	of    func(db *sqlite.DB) storetest.Subject
+}{
+	{"views", storetest.MemoryViews, func(db *sqlite.DB) storetest.Subject {
+		return storetest.OfViews(sqlite.New[string](db, storetest.Show))
+	}},
+	{"rows", storetest.MemoryRows, func(db *sqlite.DB) storetest.Subject {
+		return storetest.OfRows(newRows(db))
+	}},
+	{"rows at once", storetest.MemoryRowsAtOnce, func(db *sqlite.DB) storetest.Subject {
+		return storetest.OfRowsBy(newRows(db), (*rowStore).ProjectRows)
+	}},
+}
+
+type rowStore = sqlite.RowStore[string, storetest.Log, string, storetest.Entry]
+
+func newRows(db *sqlite.DB) *rowStore {
+	return sqlite.NewRows[string](db, storetest.Of, storetest.Entry.Ident)
+}
+
+func open(t *testing.T, path string, config sqlite.Config) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
+func newFile(t *testing.T) string { return filepath.Join(t.TempDir(), "store.db") }
+
+// TestContract has every check of single calls. A check has a file of its own.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	t.Run("views", func(t *testing.T) {
+		t.Parallel()
+		contract.Test(t, func() contract.Subject {
+			s := sqlite.New[string](open(t, newFile(t), sqlite.Config{}), slices.Clone[[]string])
+			return contract.Subject{
+				Store: s, Settle: s.Project, Delete: s.Delete,
+				View: func(ctx context.Context, key string) ([]string, error) {
+					view, _, err := s.View(ctx, key)
+					return view, err
+				},
+			}
+		})
+	})
+	t.Run("rows", func(t *testing.T) {
+		t.Parallel()
+		contract.Test(t, func() contract.Subject {
+			s := sqlite.NewRows[string](open(t, newFile(t), sqlite.Config{}), contract.RowsOf, func(row string) string { return row })
+			return contract.Subject{Store: s, Settle: s.Clear, Delete: s.Delete, View: s.Rows, Rows: s}
+		})
+	})
+}
+
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Test(t, func(t *testing.T) storetest.Subject {
+				return kind.of(open(t, newFile(t), sqlite.Config{}))
+			})
+		})
+	}
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Model(t, kind.of(open(t, newFile(t), sqlite.Config{})), kind.model)
+		})
+	}
+}
+
+func TestCancelledCommits(t *testing.T) {
+	t.Parallel()
+	storetest.Cancelled(t, kinds[0].of(open(t, newFile(t), sqlite.Config{})), 5000, 2*time.Millisecond)
+}
