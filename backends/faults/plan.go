@@ -19,20 +19,21 @@ const (
 	Clear   Op = "clear"
 )
 
+// allOps is in the order in which the operations are given their draws.
 var allOps = []Op{Read, List, Missing, Commit, Project, Put, Clear}
 
 // Plan says which faults meet which operations. The zero Plan has none: the switches of [Faults] still work.
 type Plan struct {
-	// Seed is where the draws start: the same seed, the same draws. Each operation has draws of its own, so that
-	// the n-th commit meets the same faults whatever the reads do, and takes equally many of them for each call.
-	// Default 0, a seed like any other.
+	// Seed is where the draws start: the same seed, the same draws. The n-th commit meets the same faults whatever
+	// the reads do, and, if one rate is changed, the others go on as before. 0 is a seed like any other.
 	Seed uint64
 
 	// The faults of each operation. Those of Put are drawn for each row on its own.
 	Read, List, Missing, Commit, Project, Put, Clear Mix
 
-	// LateBy bounds how late a late write is: it lands before one of so many next calls, which one is drawn.
-	// Default 8. Negative: late writes land only by [Faults.Land].
+	// LateBy bounds how late a late write is: it lands before one of so many next calls, and which one is drawn.
+	// Calls that do not reach the store count, but nothing lands before them. Default 8. If it is negative, late
+	// writes land by [Faults.Land] alone.
 	LateBy int
 
 	// Hook, if set, is told of each call, and each row of a put, before it is carried out, and of each late
@@ -47,10 +48,10 @@ type Mix struct {
 	// Throttle refuses the call: nothing is written, and its error is [backends.ErrRefused].
 	Throttle Rate
 	// Lost carries the call out and loses its answer: its error is [backends.ErrUnknown]. A listing breaks off
-	// within its first keys.
+	// within its first eight keys.
 	Lost Rate
-	// Late answers [backends.ErrUnknown] at once and carries the write out later, before a later call. It is then
-	// fenced as ever, and its answer goes nowhere. Only writes can be late.
+	// Late carries the write out later, before another call: its error is [backends.ErrUnknown]. When it lands it
+	// is fenced as ever, it may outlive its context, and its answer goes nowhere. Only writes can be late.
 	Late Rate
 	// Latency is the time that a call takes there and back; where between the two the store acts is drawn. A context
 	// that ends meanwhile ends the call with [backends.ErrUnknown], whether it has reached the store or not.
@@ -89,12 +90,11 @@ type Event struct {
 	Landed bool
 }
 
-// mixes answers the mixes by operation: copies, so that a plan may be used again.
-func (p Plan) mixes() map[Op]Mix {
+func (p Plan) mixOf(op Op) Mix {
 	return map[Op]Mix{
 		Read: p.Read, List: p.List, Missing: p.Missing,
 		Commit: p.Commit, Project: p.Project, Put: p.Put, Clear: p.Clear,
-	}
+	}[op]
 }
 
 func (p Plan) mustBeValid() {

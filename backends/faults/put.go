@@ -24,7 +24,7 @@ func (s rowStore[K, B, ID, Row]) Put(ctx context.Context, key K, rows []Row) []e
 	return errs
 }
 
-// send puts the rows that reach the store now, postpones those that are late, and answers for all.
+// send puts the rows that arrive, postpones those that are late, and answers for all.
 func (s rowStore[K, B, ID, Row]) send(ctx context.Context, key K, rows []Row, fates []fate) []error {
 	errs := make([]error, len(rows))
 	var sent []Row
@@ -32,11 +32,11 @@ func (s rowStore[K, B, ID, Row]) send(ctx context.Context, key K, rows []Row, fa
 	for i, t := range fates {
 		errs[i] = t.err()
 		switch {
+		case t.arrives():
+			sent, at = append(sent, rows[i]), append(at, i)
 		case t.fault == ErrLate:
 			row := []Row{rows[i]}
 			s.f.postpone(t, func() { s.inner.Put(context.WithoutCancel(ctx), key, row) })
-		case !t.isRefused():
-			sent, at = append(sent, rows[i]), append(at, i)
 		}
 	}
 	if len(sent) == 0 {
@@ -44,7 +44,7 @@ func (s rowStore[K, B, ID, Row]) send(ctx context.Context, key K, rows []Row, fa
 	}
 	answers := s.inner.Put(ctx, key, sent)
 	if len(answers) != len(sent) {
-		return nil // A wrong count, too: the caller is to see the store's defect.
+		return nil // A wrong count as well: the caller is to see the store's defect.
 	}
 	for n, i := range at {
 		if fates[i].fault == nil {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -37,18 +38,17 @@ func call[T any](ctx context.Context, f *Faults, op Op, key any, do func(context
 	if err := t.goThere(ctx); err != nil {
 		return none, err
 	}
-	if t.fault == ErrLate {
+	answer, err := none, t.err()
+	switch t.fault {
+	case nil:
+		answer, err = do(ctx)
+	case ErrLost:
+		do(ctx)
+	case ErrLate:
 		f.postpone(t, func() { do(context.WithoutCancel(ctx)) })
 	}
-	if t.isRefused() || t.fault == ErrLate {
-		return none, t.err()
-	}
-	answer, err := do(ctx)
 	if err := t.goBack(ctx); err != nil {
 		return none, err
-	}
-	if t.fault == ErrLost {
-		return none, t.err()
 	}
 	return answer, err
 }
@@ -70,7 +70,7 @@ func (s store[K, B]) Commit(ctx context.Context, key K, read, next backends.Reco
 	})
 }
 
-// PendingKeys is not a call, for a listing is lost halfway.
+// PendingKeys is not a call of the others' kind: it goes on yielding, and is lost halfway.
 func (s store[K, B]) PendingKeys(ctx context.Context) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		var none K
@@ -79,24 +79,20 @@ func (s store[K, B]) PendingKeys(ctx context.Context) iter.Seq2[K, error] {
 			yield(none, err)
 			return
 		}
-		if t.isRefused() {
-			yield(none, t.err())
-			return
-		}
-		left := int(t.draw * 8)
-		for key, err := range s.inner.PendingKeys(ctx) {
-			if t.fault == ErrLost && left == 0 {
-				break
-			}
-			left--
-			if !yield(key, err) {
-				return
+		if t.arrives() {
+			left := int(t.draw * 8)
+			for key, err := range s.inner.PendingKeys(ctx) {
+				if t.fault == ErrLost && left == 0 {
+					break
+				}
+				if !yield(key, err) {
+					return
+				}
+				left--
 			}
 		}
-		if err := t.goBack(ctx); err != nil {
+		if err := cmp.Or(t.goBack(ctx), t.err()); err != nil {
 			yield(none, err)
-		} else if t.fault != nil {
-			yield(none, t.err())
 		}
 	}
 }

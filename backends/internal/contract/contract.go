@@ -257,25 +257,30 @@ func view(ctx context.Context, s Subject) error {
 		wantClass("second projection", s.Settle(ctx, "k", first), backends.ErrConflict))
 }
 
-// contendedIncrements has 8 writers with 25 entries each, all of which must be in the record, once.
+// contendedIncrements has 8 writers with 25 entries each, all of which must be in the record, once. All have read
+// before the first writes, so that there is contention in every run.
 func contendedIncrements(ctx context.Context, s Subject) error {
+	var reading sync.WaitGroup
+	reading.Add(8)
 	errs := together(8, func(writer int) error {
+		afterRead := sync.OnceFunc(func() { reading.Done(); reading.Wait() })
 		for n := range 25 {
-			if err := increment(ctx, s, fmt.Sprint(writer, "-", n)); err != nil {
+			if err := increment(ctx, s, fmt.Sprint(writer, "-", n), afterRead); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	record, err := s.Read(ctx, "k")
-	slices.Sort(record.Body)
+	log := slices.Sorted(slices.Values(record.Body))
 	return errors.Join(errors.Join(errs...), err,
-		differ("entries", len(record.Body), 8*25), differ("entries, each once", len(slices.Compact(record.Body)), 8*25))
+		differ("entries", len(log), 8*25), differ("entries, each once", len(slices.Compact(log)), 8*25))
 }
 
-func increment(ctx context.Context, s Subject, id string) error {
+func increment(ctx context.Context, s Subject, id string, afterRead func()) error {
 	for {
 		read, err := s.Read(ctx, "k")
+		afterRead()
 		if err != nil {
 			return err
 		}
