@@ -54,39 +54,47 @@ type Fault struct {
 }
 
 // Kind is a way for a call to fail.
-type Kind int
+type Kind string
 
 const (
 	// None is no failure.
-	None Kind = iota
+	None Kind = ""
 	// TooManyRequests answers 429. Under [P2] a write was applied all the same.
-	TooManyRequests
+	TooManyRequests Kind = "too many requests"
 	// Internal answers 500 and applies nothing.
-	Internal
+	Internal Kind = "internal"
 	// Unavailable answers 503 and applies nothing.
-	Unavailable
+	Unavailable Kind = "unavailable"
 	// BadGateway answers 502 with an HTML page and applies nothing.
-	BadGateway
+	BadGateway Kind = "bad gateway"
 	// Unauthenticated answers 401 and applies nothing.
-	Unauthenticated
+	Unauthenticated Kind = "unauthenticated"
 	// Forbidden answers 403 and applies nothing.
-	Forbidden
+	Forbidden Kind = "forbidden"
 	// Late answers 503; the write is applied just before the next one that
 	// reaches the spreadsheet, or by [Server.DeliverLate]. On a read it is
 	// Unavailable.
-	Late
+	Late Kind = "late"
 	// CutAnswer does the call and drops the connection instead of answering.
-	CutAnswer
+	CutAnswer Kind = "cut answer"
 	// TruncatedAnswer does the call and sends the first half of the answer.
-	TruncatedAnswer
+	TruncatedAnswer Kind = "truncated answer"
 	// JunkAnswer does the call and answers 200 with an HTML page.
-	JunkAnswer
+	JunkAnswer Kind = "junk answer"
 	// HangUnapplied never answers: the call ends with its context. Nothing is
 	// applied.
-	HangUnapplied
+	HangUnapplied Kind = "hang unapplied"
 	// HangApplied does the call, then ends with the call's context.
-	HangApplied
+	HangApplied Kind = "hang applied"
 )
+
+// Kinds lists every kind, None first, for tests that draw one.
+func Kinds() []Kind {
+	return []Kind{
+		None, TooManyRequests, Internal, Unavailable, BadGateway, Unauthenticated, Forbidden, Late,
+		CutAnswer, TruncatedAnswer, JunkAnswer, HangUnapplied, HangApplied,
+	}
+}
 
 // SetFaults makes f decide the fault of every call that no [Server.Inject] is
 // meant for; nil means no faults. It replaces Options.Faults. The server holds
