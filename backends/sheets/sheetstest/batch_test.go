@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/sheets/v4"
 
 	"github.com/goferry/goferry/backends/sheets/sheetstest"
@@ -240,12 +241,13 @@ func TestBatchSize(t *testing.T) {
 	r := newRig(t, sheetstest.Options{})
 	_, err := r.batch(t.Context())
 	refused(t, err, 400, "at least one request")
-	requests := make([]*sheets.Request, 100_001)
-	for i := range requests {
-		requests[i] = unprotect(1)
+	body := `{"requests":[{}` + strings.Repeat(",{}", 100_000) + `]}`
+	res, err := r.Client().Post("https://sheets.test/v4/spreadsheets/"+r.id+":batchUpdate", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err = r.batch(t.Context(), requests...)
-	refused(t, err, 400, "more than the maximum of 100000")
+	defer res.Body.Close()
+	refused(t, googleapi.CheckResponse(res), 400, "more than the maximum of 100000")
 }
 
 func TestRepliesMatchRequests(t *testing.T) {
