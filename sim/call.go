@@ -23,7 +23,7 @@ func (s set) within(t set) bool { return s&^t == 0 }
 // the store as it was when the call began, so the identity of a state covers it.
 type call struct {
 	Call
-	began      int // the step of the first operation, 0 before
+	number     int // in the trace
 	ops        int
 	path       []byte // one letter per operation
 	expected   []byte // the path if nobody disturbs the call

@@ -63,23 +63,13 @@ func Explore(s Scenario, search Search) Report {
 		w.run(e)
 		r.Runs++
 		if w.violation != nil {
-			r.Failure = w.explain(e.schedule())
+			r.Failure = w.again()
 			break
 		}
 	}
 	r.Complete = r.Failure == nil && len(e.path) == 0
 	r.Interleavings, r.States, r.Elapsed = e.total, len(e.seen), time.Since(began)
 	return r
-}
-
-// explain runs a schedule again, for its trace.
-func (w *world) explain(schedule []int) *Trace {
-	law := w.violation.Law
-	t := w.record(Replay(schedule))
-	if t.Violation == nil || t.Violation.Law != law {
-		nondeterministic("law %q was broken, and on replay: %v", law, t.Violation)
-	}
-	return t
 }
 
 // explorer is the Chooser that goes through the tree of choices depth first. It keeps no copies of states: it runs each
@@ -149,14 +139,6 @@ func (e *explorer) backtrack() bool {
 	}
 	e.total = histories
 	return false
-}
-
-func (e *explorer) schedule() []int {
-	s := make([]int, e.depth)
-	for i := range s {
-		s[i] = e.path[i].choice
-	}
-	return s
 }
 
 // Deepen explores with ever more faults, crashes and preemptions, up to the scenario's limits, and answers the first

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -108,12 +109,16 @@ func isPrefix(a, b []simstore.ID) bool { return len(a) <= len(b) && slices.Equal
 func (w *world) begin(p *process) {
 	c := &p.call
 	cell := w.store.Cell(c.Key)
-	c.began, c.stored = w.steps, cell.Stored
+	c.stored = cell.Stored
 	if w.s.Layout == Rows {
 		c.rows = len(cell.View)
 	}
 	c.mix(uint64(c.stored)<<8 | uint64(c.rows))
 	w.expect(c, cell)
+	if w.trace != nil {
+		c.number = len(w.trace.Calls)
+		w.trace.Calls = append(w.trace.Calls, Made{Process: p.spec.Name, Call: c.Call, Began: w.steps})
+	}
 	if len(c.Inputs) > 1 {
 		w.coverage["batch of more than one"]++
 	}
@@ -212,7 +217,7 @@ func (w *world) answered(p *process, outs []Outcome, err error) {
 	if p.dead {
 		return
 	}
-	w.returned(p, func(r *Return) { r.Outcomes, r.Err = outs, err })
+	w.returned(p, func(r *Made) { r.Outcomes, r.Err = outs, err })
 	w.checkCost(p)
 	c := &p.call
 	switch {
@@ -247,10 +252,12 @@ func (w *world) checkFailed(p *process, err error) {
 		return
 	case unknown != c.unknown:
 		w.broke(Truth, "%s: failed with outcome unknown = %v, and it is %v", p.spec.Name, unknown, c.unknown)
-	case c.lastErr != nil && !errors.Is(err, c.lastErr):
+	case c.cancelled && !errors.Is(err, context.Canceled):
+		w.broke(Truth, "%s: failed after its caller left without saying so", p.spec.Name)
+	case c.cancelled:
+	case !errors.Is(err, c.lastErr):
 		w.broke(Truth, "%s: failed with another error than its last", p.spec.Name)
-	}
-	if !c.cancelled {
+	default:
 		w.coverage["retries exhausted"]++
 	}
 }
@@ -316,6 +323,9 @@ func (w *world) cover(c *call, outs []Outcome) {
 	var seen [3]bool
 	for i, out := range outs {
 		seen[out.Status] = true
+		if out.Status == projected.Committed && w.s.Layout != LogOnly && !c.cancelled && !c.panicked && c.rowErr(c.Inputs[i].ID) == nil {
+			w.coverage["projection exhausted"]++
+		}
 		switch {
 		case c.Inputs[i].Reject:
 			w.coverage["answer rejected"]++
@@ -328,9 +338,6 @@ func (w *world) cover(c *call, outs []Outcome) {
 	if seen[projected.Projected] && seen[projected.Committed] {
 		w.coverage["batch answered in part"]++
 	}
-	if seen[projected.Committed] && !c.cancelled && !c.panicked && c.rowErrs == nil {
-		w.coverage["projection exhausted"]++
-	}
 }
 
 // resumed checks the answer of a sweeper's visit.
@@ -338,7 +345,7 @@ func (w *world) resumed(p *process, left projected.Projection[simstore.ID], err 
 	if p.dead {
 		return
 	}
-	w.returned(p, func(r *Return) { r.Left, r.Err = left, err })
+	w.returned(p, func(r *Made) { r.Left, r.Err = left, err })
 	w.checkCost(p)
 	c, who := &p.call, p.spec.Name
 	view := setOf(w.store.Cell(c.Key).View)

@@ -74,7 +74,7 @@ func (p *process) perform(c Call) {
 	switch {
 	case c.Look:
 		a := p.do(simstore.Request{Op: simstore.Look, Key: c.Key})
-		p.w.returned(p, func(r *Return) { r.View, r.Log = a.Rows, a.Record.Log })
+		p.w.returned(p, func(r *Made) { r.View, r.Log = a.Rows, a.Record.Log })
 	case len(c.Inputs) == 0:
 		left, err := p.code.resume(ctx, c.Key)
 		p.w.resumed(p, left, err)

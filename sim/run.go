@@ -15,8 +15,18 @@ func (w *world) record(c Chooser) *Trace {
 	defer func() { w.trace = nil }()
 	w.run(c)
 	w.finishStep()
-	w.trace.Violation = w.violation
+	w.trace.Violation, w.trace.Schedule = w.violation, slices.Clone(w.schedule)
 	return w.trace
+}
+
+// again makes the last run again, for its trace.
+func (w *world) again() *Trace {
+	before := w.violation
+	t := w.record(Replay(slices.Clone(w.schedule)))
+	if (before == nil) != (t.Violation == nil) || before != nil && *before != *t.Violation {
+		nondeterministic("the run ended with %v, and on replay with %v", before, t.Violation)
+	}
+	return t
 }
 
 // Checker makes histories of one scenario and looks at nothing but the laws. It is several times faster than [Run],
@@ -26,12 +36,14 @@ type Checker struct{ w *world }
 // NewChecker makes a Checker.
 func NewChecker(s Scenario) *Checker { return &Checker{newWorld(s)} }
 
-// Check makes one history and answers the law that it broke, nil if none. If a law was broken, make the trace by
-// choosing the same with [Run].
+// Check makes one history and answers the law that it broke, nil if none.
 func (c *Checker) Check(chooser Chooser) *Violation {
 	c.w.run(chooser)
 	return c.w.violation
 }
+
+// Trace makes the last history again and answers its trace.
+func (c *Checker) Trace() *Trace { return c.w.again() }
 
 // Close ends the processes, of which each is a parked goroutine between two histories.
 func (c *Checker) Close() { c.w.close() }
@@ -58,8 +70,8 @@ func (r *replay) Choose(options []Option) int {
 }
 
 // Script answers a Chooser that takes the options with the given descriptions, see [Option.String], one after the
-// other, and then always the first. Before a step that is not on offer the first option is taken, so a script
-// names only what matters. It panics at the end of a run if a step was never on offer: call [Scripted.Done].
+// other, and then always the first. While the next one is not on offer the first option is taken, so a script names
+// only what matters. See [Scripted.Left] for a script that went wrong.
 func Script(steps ...string) *Scripted { return &Scripted{left: steps} }
 
 // Scripted is a Chooser made by [Script].

@@ -167,6 +167,19 @@ type Scenario struct {
 	Limits  Limits
 }
 
+func (s Scenario) mustMakeSense() {
+	if len(s.Processes) == 0 {
+		panic("sim: Scenario.Processes is empty")
+	}
+	for _, p := range s.Processes {
+		for _, c := range p.Calls {
+			if s.Layout == LogOnly && !c.Look && len(c.Inputs) == 0 {
+				panic("sim: Scenario.Processes: a Resume, and Layout is LogOnly, which has nothing to resume")
+			}
+		}
+	}
+}
+
 // keys answers the keys in the order of their first use.
 func (s Scenario) keys() (keys []string) {
 	seen := map[string]bool{}

@@ -17,8 +17,8 @@ type Trace struct {
 	// Schedule is what the chooser chose. Replay of it makes the same trace.
 	Schedule []int
 	Steps    []Step
-	// Returns are the calls that returned, in the order in which they did.
-	Returns []Return
+	// Calls are the calls in the order of their first operations.
+	Calls []Made
 	// Violation is nil if every law held. It then happened in the last step.
 	Violation *Violation
 }
@@ -36,7 +36,7 @@ type Step struct {
 	Event string
 	// Answer is what the store said, empty if nobody heard it.
 	Answer string
-	// Returned says what the call answered that ended with this step.
+	// Returned says what the call answered that returned after this step.
 	Returned string
 	// After is the store after the step, one cell per key.
 	After []State
@@ -50,11 +50,12 @@ type State struct {
 	Cell simstore.Cell
 }
 
-// Return is a call that returned.
-type Return struct {
+// Made is a call that was made.
+type Made struct {
 	Process string
 	Call    Call
-	// Began and Ended number the steps, from 1, of the first and the last operation.
+	// Began and Ended number the steps, from 1, of the first and the last operation. Ended is 0 if the call did
+	// not return: its process crashed.
 	Began, Ended int
 	// Outcomes is the answer to a batch, one per input.
 	Outcomes []Outcome
@@ -66,7 +67,7 @@ type Return struct {
 }
 
 // String says what was answered.
-func (r Return) String() string {
+func (r Made) String() string {
 	switch {
 	case r.Call.Look:
 		return fmt.Sprintf("view %v", r.View)
@@ -148,7 +149,7 @@ func (w *world) noteAnswer(r simstore.Request, a simstore.Answer) {
 	case a.Err != nil:
 		s.Answer = class(a.Err)
 	case r.Op == simstore.Read, r.Op == simstore.Commit:
-		s.Answer = fmt.Sprintf("version %d, marker %d, %v", a.Record.Version, a.Record.Marker, a.Record.Log)
+		s.Answer = fmt.Sprintf("v%d m%d %v", a.Record.Version, a.Record.Marker, a.Record.Log)
 	case r.Op == simstore.Missing, r.Op == simstore.Look:
 		s.Answer = fmt.Sprint(a.Rows)
 	default:
@@ -157,13 +158,13 @@ func (w *world) noteAnswer(r simstore.Request, a simstore.Answer) {
 }
 
 // returned notes that the call of p returned. fill adds its answer.
-func (w *world) returned(p *process, fill func(*Return)) {
+func (w *world) returned(p *process, fill func(*Made)) {
 	if w.trace == nil || p.dead {
 		return
 	}
-	r := Return{Process: p.spec.Name, Call: p.call.Call, Began: p.call.began, Ended: w.steps}
-	fill(&r)
-	w.trace.Returns = append(w.trace.Returns, r)
+	r := &w.trace.Calls[p.call.number]
+	r.Ended = w.steps
+	fill(r)
 	w.trace.Steps[len(w.trace.Steps)-1].Returned = r.String()
 }
 
@@ -191,14 +192,16 @@ func (t *Trace) Print(out io.Writer) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "#\tprocess\tdoes\tanswer\tstore\n")
 	for i, s := range t.Steps {
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\n", i+1, s.Process, s.does(), s.Answer, s.states())
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s", i+1, s.Process, s.does(), s.Answer, s.states())
 		if s.Returned != "" {
-			fmt.Fprintf(tw, "\t%s\t= %s\t\t\n", s.Process, s.Returned)
+			fmt.Fprintf(tw, "; %s returns: %s", s.Process, s.Returned)
 		}
+		fmt.Fprintln(tw)
 	}
 	if t.Violation != nil {
-		fmt.Fprintf(tw, "\tlaw %q broken: %s\nschedule: %#v\n", t.Violation.Law, t.Violation.Text, t.Schedule)
+		fmt.Fprintln(tw, t.Violation)
 	}
+	fmt.Fprintf(tw, "schedule: %#v\n", t.Schedule)
 	return tw.Flush()
 }
 
@@ -224,7 +227,7 @@ func (s Step) states() string {
 	var parts []string
 	for _, a := range s.After {
 		r := a.Cell.Record
-		parts = append(parts, fmt.Sprintf("%s: version %d, marker %d, log %v, view %v", a.Key, r.Version, r.Marker, r.Log, a.Cell.View))
+		parts = append(parts, fmt.Sprintf("%s v%d m%d log %v view %v", a.Key, r.Version, r.Marker, r.Log, a.Cell.View))
 	}
 	if len(s.Network) > 0 {
 		parts = append(parts, "out: "+strings.Join(s.Network, ", "))

@@ -30,6 +30,7 @@ type world struct {
 	violation *Violation
 	coverage  Coverage
 	onStore   func(string, simstore.Cell)
+	schedule  []int  // what was chosen
 	trace     *Trace // nil unless recording
 
 	options []Option
@@ -45,6 +46,7 @@ type letter struct {
 }
 
 func newWorld(s Scenario) *world {
+	s.mustMakeSense()
 	if s.Limits.Kinds == NoFault {
 		s.Limits.Faults = 0
 	}
@@ -92,9 +94,7 @@ func (w *world) run(c Chooser) {
 				return
 			}
 			choice = c.Choose(options)
-			if w.trace != nil {
-				w.trace.Schedule = append(w.trace.Schedule, choice)
-			}
+			w.schedule = append(w.schedule, choice)
 		}
 		w.take(options[choice])
 		if w.steps > maxSteps {
@@ -110,7 +110,7 @@ func (w *world) reset() {
 	w.store.Reset()
 	w.network, w.outages = w.network[:0], w.outages[:0]
 	w.left, w.last, w.steps, w.preemptions = w.s.Limits, 0, 0, 0
-	w.violation = nil
+	w.violation, w.schedule = nil, w.schedule[:0]
 }
 
 func (w *world) release() {

@@ -1,0 +1,122 @@
+//go:build !race
+
+// Exhaustive exploration has one goroutine running at a time, so the race detector would find nothing and cost a
+// factor of five.
+
+package sim_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/goferry/goferry/sim"
+	"github.com/goferry/goferry/sim/simstore"
+)
+
+// usual is what goes wrong in most explorations: a refused or a lost write is a late one that lands never or at once.
+const usual = sim.FailRead | sim.Delay
+
+// instances are small worlds of one layout. Each is explored with every interleaving of up to its preemptions.
+func instances(s sim.Scenario) []sim.Scenario {
+	make := func(name string, retries int, l sim.Limits, processes ...sim.Process) sim.Scenario {
+		i := s
+		i.Name += ": " + name
+		i.Retries, i.Limits, i.Processes = retries, l, processes
+		if s.Layout == sim.Rows && !*full {
+			i.Limits.Preemptions = min(l.Preemptions, 2)
+		}
+		if s.Layout == sim.LogOnly {
+			i.Processes = processes[:2]
+		}
+		return i
+	}
+	return []sim.Scenario{
+		make("one call each, a fault and a crash", 1,
+			sim.Limits{Faults: 1, Kinds: usual, Crashes: 1, Preemptions: 3},
+			writer("w1", "a"), writer("w2", "b"), sweeper("s", 1)),
+		make("a batch of two, one of three with a rejected input", 1,
+			sim.Limits{Faults: 1, Kinds: usual, Preemptions: 3},
+			writer("w1", "ab"), writer("w2", "cDe"), sweeper("s", 1)),
+		make("no retries, two faults", 0,
+			sim.Limits{Faults: 2, Kinds: usual, Preemptions: 3},
+			writer("w1", "a"), writer("w2", "b"), sweeper("s", 1)),
+		make("replays, a fault and a crash", 1,
+			sim.Limits{Faults: 1, Kinds: usual, Crashes: 1, Preemptions: 3},
+			writer("w1", "a", "a"), writer("w2", "aa"), sweeper("s", 1)),
+		make("two calls each, a fault", 1,
+			sim.Limits{Faults: 1, Kinds: usual, Preemptions: 3},
+			writer("w1", "a", "b"), writer("w2", "c", "d"), sweeper("s", 1)),
+		make("every kind of fault", 1,
+			sim.Limits{Faults: 1, Kinds: sim.EveryFault, Preemptions: 3},
+			writer("w1", "a"), writer("w2", "b"), sweeper("s", 1)),
+		make("a caller leaves", 1,
+			sim.Limits{Cancels: 1, Faults: 1, Kinds: usual, Preemptions: 3},
+			writer("w1", "a"), writer("w2", "ab"), sweeper("s", 1)),
+	}
+}
+
+func worlds() []sim.Scenario {
+	return []sim.Scenario{
+		flags(sim.LogOnly), flags(sim.WholeRecord), watermarks(sim.WholeRecord), flags(sim.Rows), watermarks(sim.Rows),
+	}
+}
+
+func TestExplore(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := map[sim.Layout]sim.Coverage{sim.LogOnly: {}, sim.WholeRecord: {}, sim.Rows: {}}
+	t.Run("instances", func(t *testing.T) {
+		for _, world := range worlds() {
+			for _, s := range instances(world) {
+				t.Run(s.Name, func(t *testing.T) {
+					t.Parallel()
+					r := explore(t, s)
+					mu.Lock()
+					defer mu.Unlock()
+					seen[s.Layout].Add(r.Coverage)
+				})
+			}
+		}
+	})
+	for layout, coverage := range seen {
+		if unseen := coverage.Unseen(layout); len(unseen) > 0 {
+			t.Errorf("%v: never seen: %q", layout, unseen)
+		}
+	}
+}
+
+// TestExploreFull adds one instance without a bound on preemptions, with -sim.full. Without it, the instance is
+// bounded to a few.
+func TestExploreFull(t *testing.T) {
+	t.Parallel()
+	for _, s := range worlds() {
+		s.Name += ": two calls each, a sweeper, a fault"
+		s.Retries = 1
+		s.Limits = sim.Limits{Faults: 1, Kinds: sim.Delay, Preemptions: 1}
+		if *full {
+			s.Limits.Preemptions = sim.Unbounded
+		}
+		s.Processes = []sim.Process{writer("w1", "a", "b"), writer("w2", "c", "d"), sweeper("s", 1)}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			explore(t, s)
+		})
+	}
+}
+
+func explore(t *testing.T, s sim.Scenario) sim.Report {
+	t.Helper()
+	r := sim.Explore(s, sim.Search{})
+	t.Log(r)
+	if r.Failure != nil {
+		t.Fatalf("%v\n%v", r.Failure.Violation, r.Failure)
+	}
+	if !r.Complete {
+		t.Fatal("the exploration is incomplete")
+	}
+	return r
+}
+
+var _ = fmt.Sprint
+var _ simstore.ID

@@ -1,0 +1,55 @@
+package sim_test
+
+import (
+	"flag"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"testing"
+
+	"github.com/goferry/goferry/sim"
+	"github.com/goferry/goferry/sim/simstore"
+)
+
+var (
+	full      = flag.Bool("sim.full", false, "explore the larger instances as well")
+	histories = flag.Int("sim.histories", 20_000, "how many random histories each simulation makes")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// rapid knows the number of checks by a flag only.
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(*histories), "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	debug.SetGCPercent(400) // Every history makes garbage, and little of it lives.
+	os.Exit(m.Run())
+}
+
+func flags(layout sim.Layout) sim.Scenario {
+	return sim.Scenario{Name: layout.String() + ", flag", Layout: layout}
+}
+
+func watermarks(layout sim.Layout) sim.Scenario {
+	return sim.Scenario{Name: layout.String() + ", watermark", Layout: layout, Store: simstore.Rules{Marker: simstore.Watermark}}
+}
+
+// writer is a process that submits batches for the key k.
+func writer(name string, batches ...string) sim.Process {
+	p := sim.Process{Name: name}
+	for _, letters := range batches {
+		p.Calls = append(p.Calls, sim.Submit("k", letters))
+	}
+	return p
+}
+
+// sweeper is a process that visits the key k.
+func sweeper(name string, visits int) sim.Process {
+	p := sim.Process{Name: name}
+	for range visits {
+		p.Calls = append(p.Calls, sim.Resume("k"))
+	}
+	return p
+}
