@@ -25,8 +25,8 @@ func (a area) meets(b area) bool {
 }
 
 var (
-	reference = regexp.MustCompile(`^\$?([A-Za-z]{0,3})\$?([0-9]{0,7})(?::\$?([A-Za-z]{0,3})\$?([0-9]{0,7}))?$`)
-	bareTitle = regexp.MustCompile(`^[A-Za-z_][A-Za-z_]*[0-9]*$`)
+	referencePattern = regexp.MustCompile(`^\$?([A-Za-z]{0,3})\$?([0-9]{0,7})(?::\$?([A-Za-z]{0,3})\$?([0-9]{0,7}))?$`)
+	bareTitle        = regexp.MustCompile(`^[A-Za-z_][A-Za-z_]*[0-9]*$`)
 )
 
 // parseA1 resolves "Title!A1:B2", "Title", "A1:B2" (on the first visible tab)
@@ -34,19 +34,20 @@ var (
 // is an error, as at the service.
 func (b *book) parseA1(text string) (area, error) {
 	title, ref, ok := splitA1(text)
-	if !ok {
-		return area{}, firmly("Unable to parse range: %s", text)
-	}
 	t := b.titled(title)
 	if title == "" {
 		t = b.firstVisible()
 	}
-	if t == nil {
+	if !ok || t == nil {
 		return area{}, firmly("Unable to parse range: %s", text)
 	}
 	a := t.all()
-	if ref != "" && !a.narrow(ref) {
-		return area{}, firmly("Unable to parse range: %s", text)
+	if ref != "" {
+		r, ok := parseReference(ref)
+		if !ok {
+			return area{}, firmly("Unable to parse range: %s", text)
+		}
+		a.narrow(r)
 	}
 	return a.clip(text)
 }
@@ -65,8 +66,8 @@ func (b *book) firstVisible() *tab {
 func splitA1(text string) (title, ref string, ok bool) {
 	if !strings.HasPrefix(text, "'") {
 		title, ref, found := strings.Cut(text, "!")
-		if !found && reference.MatchString(text) {
-			return "", text, text != ""
+		if _, ok := parseReference(text); ok {
+			return "", text, true
 		}
 		return title, ref, title != "" && (!found || ref != "")
 	}
@@ -85,23 +86,30 @@ func splitA1(text string) (title, ref string, ok bool) {
 	return title, ref, title != "" && found == (ref != "")
 }
 
-// narrow cuts the area down to a reference such as "B2:D", and reports whether
-// it is one.
-func (a *area) narrow(ref string) bool {
-	m := reference.FindStringSubmatch(ref)
+// reference is a parsed "B2:D": one-based bounds, zero where open.
+type reference struct{ col, row, endCol, endRow int }
+
+// parseReference reports false for a lone column or row too: it may be a title.
+func parseReference(text string) (reference, bool) {
+	m := referencePattern.FindStringSubmatch(text)
 	if m == nil {
-		return false
+		return reference{}, false
 	}
-	single := !strings.Contains(ref, ":")
+	single := !strings.Contains(text, ":")
 	if single {
 		m[3], m[4] = m[1], m[2]
 	}
-	if m[1] == "" && m[2] == "" || m[3] == "" && m[4] == "" || single && (m[1] == "" || m[2] == "") {
-		return false
+	r := reference{col: letters(m[1]), row: number(m[2]), endCol: letters(m[3]), endRow: number(m[4])}
+	if single {
+		return r, r.col > 0 && r.row > 0
 	}
-	a.row, a.endRow = span(number(m[2]), number(m[4]), a.endRow)
-	a.col, a.endCol = span(letters(m[1]), letters(m[3]), a.endCol)
-	return true
+	return r, r.col+r.row > 0 && r.endCol+r.endRow > 0
+}
+
+// narrow cuts the area down to a reference.
+func (a *area) narrow(r reference) {
+	a.row, a.endRow = span(r.row, r.endRow, a.endRow)
+	a.col, a.endCol = span(r.col, r.endCol, a.endCol)
 }
 
 // span turns one-based bounds, 0 for open ones, into a zero-based half-open
@@ -148,7 +156,7 @@ func (a area) clip(text string) (area, error) {
 // String is the area in A1 notation.
 func (a area) String() string {
 	title := a.tab.title
-	if !bareTitle.MatchString(title) || reference.MatchString(title) {
+	if _, ambiguous := parseReference(title); ambiguous || !bareTitle.MatchString(title) {
 		title = "'" + strings.ReplaceAll(title, "'", "''") + "'"
 	}
 	text := fmt.Sprintf("%s!%s%d", title, columnName(a.col), a.row+1)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"google.golang.org/api/sheets/v4"
@@ -17,7 +16,9 @@ const (
 	maxCellLength     = 50_000
 	maxTitleLength    = 100
 	maxMetadataLength = 30_000
+	maxColumns        = 18_278
 	defaultMaxCells   = 10_000_000
+	maxID             = 1<<31 - 1 // Of a sheet, metadata or a protected range.
 )
 
 // step is one decoded request of a batch.
@@ -137,5 +138,3 @@ func (b *batch) apply(d *draft) (any, error) {
 	res.UpdatedSpreadsheet = d.render(v)
 	return res, nil
 }
-
-var batchAnswer = reflect.TypeFor[sheets.BatchUpdateSpreadsheetResponse]()

@@ -121,6 +121,7 @@ func TestRequestsOnTabs(t *testing.T) {
 		{"hide", []*sheets.Request{addTab(7, "T"), setProperties("hidden", sheets.SheetProperties{Hidden: true})}, "Sheet1#0 1000x26 hidden, T#7 1000x26"},
 		{"only masked fields change", []*sheets.Request{setProperties("gridProperties.rowCount", sheets.SheetProperties{Title: "X", GridProperties: grid(5, 9)})},
 			"Sheet1#0 5x26"},
+		{"add without a title", []*sheets.Request{addTab(7, "Sheet3"), addTab(8, "")}, "Sheet1#0 1000x26, Sheet3#7 1000x26, Sheet4#8 1000x26"},
 		{"rows appended", []*sheets.Request{appendDim("ROWS", 10)}, "Sheet1#0 1010x26"},
 		{"columns appended", []*sheets.Request{appendDim("COLUMNS", 4)}, "Sheet1#0 1000x30"},
 	}
@@ -194,8 +195,23 @@ func TestRefusals(t *testing.T) {
 		{"metadata without a key", &sheets.Request{CreateDeveloperMetadata: &sheets.CreateDeveloperMetadataRequest{
 			DeveloperMetadata: &sheets.DeveloperMetadata{Visibility: "DOCUMENT"},
 		}}, "must have a key"},
+		{"metadata without a visibility", withMetadata(func(m *sheets.DeveloperMetadata) { m.Visibility = "" }), "must have a visibility"},
+		{"metadata without a location", withMetadata(func(m *sheets.DeveloperMetadata) { m.Location = nil }), "must have a location"},
+		{"metadata in two places", withMetadata(func(m *sheets.DeveloperMetadata) { m.Location.Spreadsheet = true }), "one spreadsheet or sheet"},
+		{"delete metadata without a filter", deleteMetadata(nil), "dataFilter must be specified"},
+		{"an empty filter", deleteMetadata(&sheets.DataFilter{}), "exactly one of its fields"},
+		{"a strategy without a location", deleteMetadata(&sheets.DataFilter{
+			DeveloperMetadataLookup: &sheets.DeveloperMetadataLookup{LocationMatchingStrategy: "EXACT_LOCATION"},
+		}), "needs a metadataLocation"},
+		{"no properties", setProperties("", sheets.SheetProperties{}), "At least one field"},
+		{"delete no range", &sheets.Request{DeleteDimension: &sheets.DeleteDimensionRequest{}}, "range must be specified"},
+		{"too many columns", appendDim("COLUMNS", 20_000), "between 1 and 18278 columns"},
+		{"a read-only value", put(0, 0, 0, &sheets.ExtendedValue{ErrorValue: &sheets.ErrorValue{Type: "NAME"}}), "read-only"},
+		{"protect nothing", &sheets.Request{AddProtectedRange: &sheets.AddProtectedRangeRequest{}}, "range must be specified"},
 		{"protected range id in use", protect(sheets.GridRange{}, 3), "already exists"},
 		{"protect a tab that is not there", protect(sheets.GridRange{SheetId: 9}, 4), "No grid with id: 9"},
+		{"add beside the cell limit", addTab(9, "T"), "above the limit of 80000 cells"},
+		{"append beyond the cell limit", appendRows(row(make([]any, 40)...)), "above the limit of 80000 cells"},
 		{"unprotect nothing", unprotect(4), "No protected range with id: 4"},
 		{"no request", &sheets.Request{}, "exactly one kind of request"},
 		{"two requests in one", &sheets.Request{AddSheet: &sheets.AddSheetRequest{}, DeleteSheet: &sheets.DeleteSheetRequest{}}, "exactly one kind of request"},
@@ -218,6 +234,16 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+func withMetadata(change func(*sheets.DeveloperMetadata)) *sheets.Request {
+	req := mark(1, 6, "b")
+	change(req.CreateDeveloperMetadata.DeveloperMetadata)
+	return req
+}
+
+func deleteMetadata(f *sheets.DataFilter) *sheets.Request {
+	return &sheets.Request{DeleteDeveloperMetadata: &sheets.DeleteDeveloperMetadataRequest{DataFilter: f}}
 }
 
 // twoValues is both a number and a text.
@@ -321,13 +347,25 @@ func TestProtection(t *testing.T) {
 		}}},
 	}
 	for _, test := range tests {
-		_, err := r.batch(t.Context(), put(0, 1, 0, "lost"), test.request)
-		refused(t, err, 400, "protected cell or object")
+		t.Run(test.name, func(t *testing.T) {
+			_, err := r.batch(t.Context(), put(0, 1, 0, "lost"), test.request)
+			refused(t, err, 400, "protected cell or object")
+		})
 	}
+	book, err := r.client.Spreadsheets.Get(r.id).Ranges("T").Fields("sheets.protectedRanges").Do()
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := book.Sheets[0].ProtectedRanges[0]
+	if foreign.RequestingUserCanEdit {
+		t.Error("got a range that the client can edit, want a foreign one")
+	}
+	_, err = r.batch(t.Context(), unprotect(foreign.ProtectedRangeId))
+	refused(t, err, 400, "protected cell or object")
 	if err := r.Edit(r.id, func(e *sheetstest.Editor) { e.Tab("T").Unprotect() }); err != nil {
 		t.Fatal(err)
 	}
-	r.must(t, put(7, 0, 0, "x"))
+	r.must(t, put(7, 0, 0, "x"), unprotect(3))
 }
 
 // TestProtectionMovesWithItsRows reads the range back after rows moved.

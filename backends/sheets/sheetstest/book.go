@@ -111,7 +111,8 @@ type draft struct {
 	arrival *book
 	// appended counts the rows that this batch appended by tab.
 	appended map[int64]int
-	owned    map[*tab]bool
+	// owned holds the tabs that are copies already.
+	owned map[*tab]bool
 	// person marks the edits of somebody whom protection does not stop.
 	person bool
 }
@@ -128,7 +129,7 @@ func (d *draft) writable(id int64) (*tab, error) {
 	t := *d.tabs[i]
 	t.data = slices.Clone(t.data)
 	t.protected = slices.Clone(t.protected)
-	d.own(&t)
+	d.owned[&t] = true
 	d.tabs[i] = &t
 	return &t, nil
 }
@@ -140,13 +141,6 @@ func (d *draft) unused(inUse func(int64) bool) int64 {
 			return id
 		}
 	}
-}
-
-func (d *draft) own(t *tab) {
-	if d.owned == nil {
-		d.owned = map[*tab]bool{}
-	}
-	d.owned[t] = true
 }
 
 // fits refuses growth beyond the limit of cells in a spreadsheet.

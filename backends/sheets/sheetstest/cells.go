@@ -53,9 +53,6 @@ func (d *draft) appendRow(t *tab) int {
 	if d.arrival != nil && d.arrival.tab(t.id) != nil {
 		seen = d.arrival.tab(t.id)
 	}
-	if d.appended == nil {
-		d.appended = map[int64]int{}
-	}
 	return seen.lastRow() + d.appended[t.id]
 }
 
@@ -208,6 +205,8 @@ func (d *draft) entered(v any) (any, error) {
 			return nil, invalid("A formula must start with '='.")
 		}
 		return v, d.text(string(v))
+	case nil, bool, float64:
+		return v, nil
 	}
-	return v, nil
+	return nil, firmly("A cell cannot hold a %T.", v)
 }

@@ -6,12 +6,6 @@ import (
 	"google.golang.org/api/sheets/v4"
 )
 
-// maxID is the largest sheet, metadata or protection id.
-const (
-	maxID      = 1<<31 - 1
-	maxColumns = 18_278
-)
-
 func appendDimension(d *draft, req *sheets.AppendDimensionRequest) (*sheets.Response, error) {
 	t, err := d.writable(req.SheetId)
 	if err != nil {

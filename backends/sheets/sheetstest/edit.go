@@ -156,8 +156,11 @@ func (t *TabEditor) SetRow(row, col int, values ...any) {
 	t.do("set", func() error {
 		cells := make([]any, len(values))
 		for i, v := range values {
+			if n, ok := v.(int); ok {
+				v = float64(n)
+			}
 			var err error
-			if cells[i], err = t.value(v); err != nil {
+			if cells[i], err = t.editor.draft.entered(v); err != nil {
 				return err
 			}
 		}
@@ -168,16 +171,6 @@ func (t *TabEditor) SetRow(row, col int, values ...any) {
 		})
 		return t.editor.draft.fits()
 	})
-}
-
-func (t *TabEditor) value(v any) (any, error) {
-	switch v := v.(type) {
-	case int:
-		return float64(v), nil
-	case nil, string, float64, bool, Formula:
-		return t.editor.draft.entered(v)
-	}
-	return nil, fmt.Errorf("a cell cannot hold a %T", v)
 }
 
 // InsertRows inserts blank rows above a row.

@@ -46,8 +46,8 @@ type Fault struct {
 	// server.
 	Before func()
 
-	// Stale answers a read from that many commits ago. An append looks there
-	// for the row to write to.
+	// Stale answers a read from that many commits ago, or from the oldest of
+	// the last 64 versions. An append looks there for the row to write to.
 	Stale int
 
 	_ struct{}

@@ -81,9 +81,9 @@ func TestMetadataEnds(t *testing.T) {
 	r := newRig(t, sheetstest.Options{})
 	r.must(t, addTab(7, "T"), mark(7, 1, "a"), mark(0, 2, "b"), mark(0, 3, "b"))
 	r.must(t, deleteTab(7), mark(0, 1, "again"))
-	replies := r.must(t, &sheets.Request{DeleteDeveloperMetadata: &sheets.DeleteDeveloperMetadataRequest{
-		DataFilter: &sheets.DataFilter{DeveloperMetadataLookup: &sheets.DeveloperMetadataLookup{MetadataValue: "b"}},
-	}}, mark(0, 2, "again"))
+	replies := r.must(t, deleteMetadata(&sheets.DataFilter{
+		DeveloperMetadataLookup: &sheets.DeveloperMetadataLookup{MetadataValue: "b"},
+	}), mark(0, 2, "again"))
 	if n := len(replies[0].DeleteDeveloperMetadata.DeletedDeveloperMetadata); n != 2 {
 		t.Errorf("got %d deleted entries, want 2", n)
 	}

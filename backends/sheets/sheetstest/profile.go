@@ -46,9 +46,17 @@ type traits struct {
 	duplicateID        string
 }
 
+func utf16Units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
 func (p Profile) traits() traits {
 	strict := traits{
-		length:      func(s string) int { return len(utf16.Encode([]rune(s))) },
+		length:      utf16Units,
 		duplicateID: "Developer metadata with this id already exists.",
 	}
 	switch p {

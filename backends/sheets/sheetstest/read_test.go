@@ -25,6 +25,7 @@ func table(t *testing.T) *rig {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	r := table(t)
+	r.must(t, addTab(8, "AB"), put(8, 0, 0, "ab"), addTab(9, "C3"), put(9, 0, 0, "c3"))
 	tests := []struct {
 		ranges, render, dimension string
 		wantRange, want           string
@@ -41,6 +42,9 @@ func TestValues(t *testing.T) {
 		{"Sheet1!A4:C4", "UNFORMATTED_VALUE", "", "Sheet1!A4:C4", `null`},
 		{"Sheet1!A900:C5000", "UNFORMATTED_VALUE", "", "Sheet1!A900:C1000", `null`},
 		{"A1:B1", "UNFORMATTED_VALUE", "", "Sheet1!A1:B1", `[["a",1]]`},
+		{"AB", "FORMULA", "", "AB!A1:Z1000", `[["ab"]]`},
+		{"C3", "FORMULA", "", "Sheet1!C3", `[[false]]`},
+		{"'C3'!A1", "FORMULA", "", "'C3'!A1", `[["c3"]]`},
 		{"'It''s'!A1:B2", "UNFORMATTED_VALUE", "", "'It''s'!A1:B2", `[["x","y"],["z"]]`},
 		{"'It''s'", "UNFORMATTED_VALUE", "", "'It''s'!A1:Z1000", `[["x","y"],["z"]]`},
 	}
@@ -96,6 +100,7 @@ func TestRangesThatDoNotParse(t *testing.T) {
 		{"'Sheet1", "Unable to parse range"},
 		{"'Sheet1'x", "Unable to parse range"},
 		{"''!A1", "Unable to parse range"},
+		{"", "Unable to parse range"},
 		{"!A1", "Unable to parse range"},
 		{"Sheet1!A1001", "exceeds grid limits. Max rows: 1000, max columns: 26"},
 		{"Sheet1!AA1:AB2", "exceeds grid limits"},

@@ -46,11 +46,11 @@ type Options struct {
 // Server is an in-memory Google Sheets service. Create it with [New]. All its
 // methods may be called at once from many goroutines.
 type Server struct {
-	traits      traits
-	maxCells    int64
-	quotaOn     bool
-	unsupported func(what string)
-	ids         atomic.Uint32
+	traits   traits
+	tb       interface{ Errorf(string, ...any) }
+	maxCells int64
+	quotaOn  bool
+	ids      atomic.Uint32
 
 	mu       sync.Mutex // Never held while a fault sleeps or a hook runs.
 	faults   func(Call) Fault
@@ -67,6 +67,7 @@ type Server struct {
 func New(opts Options) *Server {
 	s := &Server{
 		traits:   opts.Profile.traits(),
+		tb:       opts.TB,
 		maxCells: opts.MaxCells,
 		quotaOn:  opts.Quota,
 		faults:   opts.Faults,
@@ -78,15 +79,18 @@ func New(opts Options) *Server {
 	if s.maxCells == 0 {
 		s.maxCells = defaultMaxCells
 	}
-	s.unsupported = func(what string) {
-		s.mu.Lock()
-		s.unknown = append(s.unknown, what)
-		s.mu.Unlock()
-		if opts.TB != nil {
-			opts.TB.Errorf("sheetstest: %s is not modelled", what)
-		}
-	}
 	return s
+}
+
+// unsupported records a request that the service would do and this server
+// cannot.
+func (s *Server) unsupported(what string) {
+	s.mu.Lock()
+	s.unknown = append(s.unknown, what)
+	s.mu.Unlock()
+	if s.tb != nil {
+		s.tb.Errorf("sheetstest: %s is not modelled", what)
+	}
 }
 
 // Client returns an HTTP client whose requests reach the server without a
@@ -225,7 +229,10 @@ func (s *Server) apply(c change) (any, error) {
 }
 
 func (s *Server) draft(b *book) *draft {
-	d := &draft{book: *b, traits: s.traits, limit: s.maxCells, random: s.random}
+	d := &draft{
+		book: *b, traits: s.traits, limit: s.maxCells, random: s.random,
+		appended: map[int64]int{}, owned: map[*tab]bool{},
+	}
 	d.tabs = slices.Clone(b.tabs)
 	return d
 }

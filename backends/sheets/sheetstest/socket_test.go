@@ -1,6 +1,7 @@
 package sheetstest_test
 
 import (
+	"context"
 	"testing"
 
 	"google.golang.org/api/option"
@@ -42,5 +43,32 @@ func TestSocket(t *testing.T) {
 				t.Errorf("got %v, want a", got)
 			}
 		})
+	}
+}
+
+// TestSocketFaults: a dropped connection and a hanging call end for the client.
+// The transport repeats neither.
+func TestSocketFaults(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sheetstest.Options{})
+	url, shut, err := r.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut()
+	if r.client, err = sheets.NewService(t.Context(), option.WithEndpoint(url), option.WithoutAuthentication()); err != nil {
+		t.Fatal(err)
+	}
+	r.Inject(sheetstest.OpBatchUpdate, 1, sheetstest.Fault{Kind: sheetstest.CutAnswer})
+	if _, err := r.batch(t.Context(), put(0, 0, 0, "cut")); err == nil || code(err) != 0 {
+		t.Errorf("got %v, want an error without an answer", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	r.Inject(sheetstest.OpBatchUpdate, 1, sheetstest.Fault{Kind: sheetstest.HangUnapplied, Before: cancel})
+	if _, err := r.batch(ctx, put(0, 1, 0, "lost")); ctx.Err() == nil || err == nil {
+		t.Errorf("got %v, want the call to end with its context", err)
+	}
+	if got := show(r.Rows(r.id, "Sheet1")); got != "[[cut]]" || r.Stats()[sheetstest.OpBatchUpdate].Calls != 2 {
+		t.Errorf("got %s after %+v, want [[cut]] after 2 calls", got, r.Stats())
 	}
 }

@@ -38,7 +38,7 @@ func addSheet(d *draft, req *addSheetRequest) (*sheets.Response, error) {
 		return nil, err
 	}
 	d.tabs = append(d.tabs, t)
-	d.own(t)
+	d.owned[t] = true
 	return &sheets.Response{AddSheet: &sheets.AddSheetResponse{Properties: d.properties(len(d.tabs) - 1)}}, d.fits()
 }
 
