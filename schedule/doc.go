@@ -56,5 +56,5 @@
 //   - Errors: [Schedule.While], [Schedule.Until], [WhileFailure], [Schedule.Tap].
 //   - Changed delays: [Schedule.Jittered], [Schedule.JitteredBetween], [Schedule.Capped], [Schedule.AddDelay],
 //     [Schedule.Delayed].
-//   - Following one: [Retry], [Repeat], [Schedule.Start] and [Run.Next], [Sleep].
+//   - Following one: [Retry], [RetryFailures], [Repeat], [Schedule.Start] and [Run.Next], [Sleep].
 package schedule

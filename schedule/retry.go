@@ -19,15 +19,16 @@ func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, 
 	return RetryFailures[error](ctx, s, op)
 }
 
-// RetryFailures is [Retry] for typed failures: it retries only an error that is or wraps an E. Any other error ends it
-// at once, as a defect that a second run would not mend. An ended ctx is looked at before the type.
+// RetryFailures is [Retry] for the failures that are or wrap an E. Any other error ends it at once, unless ctx had ended
+// before: what that makes of an error comes first. It is Retry with [WhileFailure], but a success does not pay for
+// building that schedule.
 func RetryFailures[E error, T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	if err := ended(ctx); err != nil {
 		var zero T
 		return zero, err
 	}
 	var (
-		run  *Run  // made after the first failure: success is the common case
+		run  *Run  // nil before the first failure
 		last error // of the run before
 	)
 	for {
@@ -103,10 +104,7 @@ func ended(ctx context.Context) error {
 		return nil
 	}
 	cause := context.Cause(ctx)
-	switch {
-	case cause == nil: // a Context of somebody's own making
-		return err
-	case errors.Is(cause, err):
+	if errors.Is(cause, err) {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)

@@ -107,6 +107,19 @@ func TestFirstStepIsAtZero(t *testing.T) {
 	}
 }
 
+// A run that ends before its multiple waits for the next one of the grid, also at the end of time.
+func TestFixedAheadOfTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		run := schedule.Fixed(longest).Start()
+		for range 2 {
+			if got, _ := run.Next(nil); got != longest {
+				t.Errorf("got %v, want %v", got, longest)
+			}
+		}
+	})
+}
+
 func TestCappedHoldsAfterJitter(t *testing.T) {
 	t.Parallel()
 	const limit = 100 * ms
