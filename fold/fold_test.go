@@ -23,9 +23,9 @@ func (f *failure) Error() string    { return f.what }
 func (f *failure) NotWritten() bool { return f.notWritten }
 
 var (
-	conflict = &failure{"conflict", true}
-	lost     = &failure{"lost", false}
-	defect   = errors.New("defect")
+	conflict  = &failure{"conflict", true}
+	lost      = &failure{"lost", false}
+	errDefect = errors.New("defect")
 )
 
 type record struct {
@@ -270,13 +270,13 @@ func TestL8ReadFailures(t *testing.T) {
 
 func TestDefectsAreNotRetried(t *testing.T) {
 	t.Parallel()
-	s := &store{onRead: func(int) error { return defect }}
+	s := &store{onRead: func(int) error { return errDefect }}
 	_, err := call(t, s, 5, "a")
 	wantError(t, err, 1, fold.Reading, false)
-	if !errors.Is(err, defect) {
+	if !errors.Is(err, errDefect) {
 		t.Errorf("got %v, want the defect", err)
 	}
-	s = &store{onWrite: func(int) error { return defect }}
+	s = &store{onWrite: func(int) error { return errDefect }}
 	_, err = call(t, s, 5, "a")
 	wantError(t, err, 1, fold.Writing, true)
 }
@@ -337,7 +337,7 @@ func TestEveryErrorIsTypedWithErrorAsE(t *testing.T) {
 	t.Parallel()
 	s := &store{onWrite: func(n int) error {
 		if n < 3 {
-			return defect
+			return errDefect
 		}
 		return nil
 	}}

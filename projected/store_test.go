@@ -213,9 +213,8 @@ func (s *store) add(key string, entries ...string) {
 }
 
 type (
-	write    = projected.ProjectedWrite[*store, *failure, string, string, string, record, string]
-	outcome  = projected.Outcome[*failure, string]
-	provided = projected.Provided[*failure, string, string, string, string]
+	write   = projected.ProjectedWrite[*store, *failure, string, string, string, record, string]
+	outcome = projected.Outcome[*failure, string]
 )
 
 func commit(retries int) fold.FoldWrite[*store, *failure, string, string, string, record, string] {
