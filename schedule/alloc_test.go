@@ -22,6 +22,10 @@ func TestAllocations(t *testing.T) {
 	if got := retry(s, succeed); got != 0 {
 		t.Errorf("first run succeeds: got %v allocations, want none", got)
 	}
+	typed := func() { _, _ = schedule.RetryFailures[input](context.Background(), s, succeed) }
+	if got := testing.AllocsPerRun(100, typed); got != 0 {
+		t.Errorf("first run succeeds, typed: got %v allocations, want none", got)
+	}
 	// A timer would be an allocation for each step.
 	if one, many := retry(schedule.Recurs(1), fail), retry(schedule.Recurs(1000), fail); one != many {
 		t.Errorf("no delay: got %v allocations for a step and %v for 1000, want the same", one, many)

@@ -19,9 +19,8 @@ func Retry[T any](ctx context.Context, s Schedule, op func(context.Context) (T, 
 	return RetryFailures[error](ctx, s, op)
 }
 
-// RetryFailures is [Retry] for the failures that are or wrap an E. Any other error ends it at once, unless ctx had ended
-// before: what that makes of an error comes first. It is Retry with [WhileFailure], but a success does not pay for
-// building that schedule.
+// RetryFailures is [Retry] for the failures that are or wrap an E: after any other error there is no further run, and the
+// schedule is not asked. It does what Retry does with [WhileFailure], but builds no schedule for each call.
 func RetryFailures[E error, T any](ctx context.Context, s Schedule, op func(context.Context) (T, error)) (T, error) {
 	if err := ended(ctx); err != nil {
 		var zero T
