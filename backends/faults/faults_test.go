@@ -344,34 +344,59 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// TestLateWritesLand: each lands before one of the next LateBy calls, not before all of them the same one.
+// TestCrashPointAmongConcurrentCalls: no call slips through.
+func TestCrashPointAmongConcurrentCalls(t *testing.T) {
+	t.Parallel()
+	f := faults.New(faults.Plan{Commit: faults.Mix{CrashAfter: 50}})
+	inner := contract.NewView()
+	store := faults.View(f, inner)
+	var all sync.WaitGroup
+	for writer := range 8 {
+		all.Go(func() {
+			for n := range 25 {
+				store.Commit(ctx, fmt.Sprint(writer, "-", n), contract.Record{}, contract.Record{})
+			}
+		})
+	}
+	all.Wait()
+	held := 0
+	for range inner.Keys(ctx) {
+		held++
+	}
+	if held != 50 {
+		t.Errorf("got %v commits carried out, want 50", held)
+	}
+}
+
+// TestLateWritesLand: each lands before one of the next LateBy calls, and before each of them some do.
 func TestLateWritesLand(t *testing.T) {
 	t.Parallel()
-	const lateBy = 4
-	after := map[int]int{}
-	for seed := range uint64(50) {
-		calls, landed := 0, false
-		f := faults.New(faults.Plan{Seed: seed, LateBy: lateBy, Commit: faults.Mix{Late: always}, Hook: func(e faults.Event) {
-			landed = landed || e.Landed
-		}})
-		s := newStores(f)
-		s.view.Commit(ctx, "k", s.record, contract.Record{})
-		for !landed && calls < 2*lateBy {
-			s.rows.Missing(ctx, "k", s.record)
-			calls++
+	for lateBy, want := range map[int]int{0: 8, 1: 1, 4: 4} {
+		after := map[int]int{}
+		for seed := range uint64(100) {
+			landed := false
+			f := faults.New(faults.Plan{Seed: seed, LateBy: lateBy, Commit: faults.Mix{Late: always}, Hook: func(e faults.Event) {
+				landed = landed || e.Landed
+			}})
+			s := newStores(f)
+			s.view.Commit(ctx, "k", s.record, contract.Record{})
+			calls := 0
+			for ; !landed && calls < 20; calls++ {
+				s.rows.Missing(ctx, "k", s.record)
+			}
+			after[calls]++
+			if fenceIn(s.inView) == s.record.Fence {
+				t.Fatalf("late by %v, seed %v: the late commit is not in the store", lateBy, seed)
+			}
 		}
-		after[calls]++
-		if fenceIn(s.inView) == s.record.Fence {
-			t.Fatalf("seed %v: the late commit is not in the store", seed)
+		for calls := 1; calls <= want; calls++ {
+			if after[calls] == 0 {
+				t.Errorf("late by %v: none landed before call %v: %v", lateBy, calls, after)
+			}
 		}
-	}
-	for calls, times := range after {
-		if calls < 1 || calls > lateBy || times == 50 {
-			t.Errorf("got %v late writes after %v calls", times, calls)
+		if len(after) != want {
+			t.Errorf("late by %v: got landings before calls %v, want 1 to %v", lateBy, after, want)
 		}
-	}
-	if len(after) != lateBy {
-		t.Errorf("got them after %v calls, want 1 to %v", after, lateBy)
 	}
 }
 
@@ -403,6 +428,19 @@ func TestLateWritesAreFenced(t *testing.T) {
 	}
 	if n := f.Land(); n != 0 {
 		t.Errorf("got %v landings more, want none", n)
+	}
+}
+
+func TestLateRowsOutliveTheirContext(t *testing.T) {
+	t.Parallel()
+	f := faults.New(faults.Plan{LateBy: -1, Put: faults.Mix{Late: always}})
+	inner := contract.NewRows()
+	leaving, cancel := context.WithCancel(ctx)
+	faults.Rows(f, inner).Put(leaving, "k", []string{"a"})
+	cancel()
+	f.Land()
+	if rows, _ := inner.Rows(ctx, "k"); !slices.Equal(rows, []string{"a"}) {
+		t.Errorf("got rows %v, want the late one", rows)
 	}
 }
 

@@ -50,8 +50,8 @@ type Mix struct {
 	// Lost carries the call out and loses its answer: its error is [backends.ErrUnknown]. A listing breaks off
 	// within its first eight keys.
 	Lost Rate
-	// Late carries the write out later, before another call: its error is [backends.ErrUnknown]. When it lands it
-	// is fenced as ever, it may outlive its context, and its answer goes nowhere. Only writes can be late.
+	// Late carries the write out later, before another call: its error is [backends.ErrUnknown]. It is fenced when
+	// it lands, lands even if its context has ended, and its answer goes nowhere. Only writes can be late.
 	Late Rate
 	// Latency is the time that a call takes there and back; where between the two the store acts is drawn. A context
 	// that ends meanwhile ends the call with [backends.ErrUnknown], whether it has reached the store or not.

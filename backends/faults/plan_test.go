@@ -112,14 +112,15 @@ func TestDrawnRates(t *testing.T) {
 	}
 }
 
-// TestReproducible: the same seed draws the same, for each operation on its own, and another seed does not.
+// TestReproducible: the same seed draws the same, for each operation on its own; another seed and another operation do
+// not.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	half := faults.Rate{P: 0.5}
-	commits := func(plan faults.Plan, readsBetween int) []error {
+	met := func(plan faults.Plan, op faults.Op, readsBetween int) []error {
 		var met []error
 		plan.Hook = func(e faults.Event) {
-			if e.Op == faults.Commit && !e.Landed {
+			if e.Op == op && !e.Landed {
 				met = append(met, e.Fault)
 			}
 		}
@@ -132,19 +133,30 @@ func TestReproducible(t *testing.T) {
 		}
 		return met
 	}
-	plan := faults.Plan{Seed: 1, Commit: faults.Mix{Throttle: half, Late: half}, Read: faults.Mix{Lost: half}}
-	want := commits(plan, 0)
-	if got := commits(plan, 3); !slices.Equal(got, want) {
+	plan := faults.Plan{Seed: 1, Commit: faults.Mix{Throttle: half, Late: half}, Read: faults.Mix{Throttle: half}}
+	want := met(plan, faults.Commit, 0)
+	if got := met(plan, faults.Commit, 3); !slices.Equal(got, want) {
 		t.Errorf("got %v with reads between, want %v", got, want)
+	}
+	throttles := func(met []error) (at []int) {
+		for i, fault := range met {
+			if fault == faults.ErrThrottled {
+				at = append(at, i)
+			}
+		}
+		return at
+	}
+	if got := throttles(met(plan, faults.Read, 1)); slices.Equal(got, throttles(want)) {
+		t.Errorf("got %v throttled, of the reads and of the commits", got)
 	}
 	other := plan
 	other.Seed = 2
-	if got := commits(other, 0); slices.Equal(got, want) {
+	if got := met(other, faults.Commit, 0); slices.Equal(got, want) {
 		t.Errorf("got %v from another seed, too", got)
 	}
 	calm := plan
 	calm.Commit.Throttle = faults.Rate{}
-	for i, fault := range commits(calm, 0) {
+	for i, fault := range met(calm, faults.Commit, 0) {
 		if want[i] != faults.ErrThrottled && fault != want[i] {
 			t.Errorf("commit %v: got %v without the throttle, want %v", i, fault, want[i])
 		}

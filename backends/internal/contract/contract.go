@@ -212,7 +212,9 @@ func endedContext(ctx context.Context, s Subject) error {
 		errs = append(errs, errors.New("a listing answered"))
 	}
 	if s.Rows != nil {
-		for _, err := range s.Rows.Put(ended, "k", []string{"a"}) {
+		puts := s.Rows.Put(ended, "k", []string{"a", "b"})
+		errs = append(errs, differ("answers to a put of two", len(puts), 2))
+		for _, err := range puts {
 			errs = append(errs, wantClass("put", err, backends.ErrUnknown))
 		}
 	}
