@@ -20,10 +20,6 @@ func (t *tab) all() area { return area{tab: t, endRow: t.rows, endCol: t.cols} }
 func (a area) rows() int { return a.endRow - a.row }
 func (a area) cols() int { return a.endCol - a.col }
 
-func (a area) meets(b area) bool {
-	return a.tab.id == b.tab.id && a.row < b.endRow && b.row < a.endRow && a.col < b.endCol && b.col < a.endCol
-}
-
 var (
 	referencePattern = regexp.MustCompile(`^\$?([A-Za-z]{0,3})\$?([0-9]{0,7})(?::\$?([A-Za-z]{0,3})\$?([0-9]{0,7}))?$`)
 	bareTitle        = regexp.MustCompile(`^[A-Za-z_][A-Za-z_]*[0-9]*$`)

@@ -170,6 +170,7 @@ func TestRefusals(t *testing.T) {
 		{"a null cell", &sheets.Request{UpdateCells: &sheets.UpdateCellsRequest{
 			Start: &sheets.GridCoordinate{}, Fields: "*", Rows: []*sheets.RowData{{Values: []*sheets.CellData{nil}}},
 		}}, "null"},
+		{"a null row", appendRows(row("x"), nil), "null"},
 		{"two values in a cell", put(0, 0, 0, twoValues()), "oneof field 'value' is already set"},
 		{"a formula without =", put(0, 0, 0, sheetstest.Formula("A1")), "must start with '='"},
 		{"title in use, other case", addTab(7, "sheet1"), `addSheet: A sheet with the name "sheet1" already exists`},
@@ -179,7 +180,7 @@ func TestRefusals(t *testing.T) {
 		{"rename to a title in use", setProperties("title", sheets.SheetProperties{Title: "OTHER"}), "already exists"},
 		{"rename to nothing", setProperties("title", sheets.SheetProperties{}), "cannot be empty"},
 		{"grid of no rows", setProperties("gridProperties.rowCount", sheets.SheetProperties{}), "at least one row"},
-		{"delete no tab", deleteTab(9), "No sheet with id: 9"},
+		{"delete no tab", deleteTab(9), "No grid with id: 9"},
 		{"append no rows", appendDim("ROWS", 0), "length must be greater than 0"},
 		{"append to no dimension", appendDim("", 1), "Invalid dimension"},
 		{"insert open", insertDim("ROWS", 1, 0), "must be bounded"},
@@ -342,6 +343,7 @@ func TestProtection(t *testing.T) {
 		{"range", updateRange(&sheets.GridRange{SheetId: 7, EndRowIndex: 1}, "*")},
 		{"tab", deleteTab(7)},
 		{"title", setProperties("title", sheets.SheetProperties{SheetId: 7, Title: "U"})},
+		{"more rows", &sheets.Request{AppendDimension: &sheets.AppendDimensionRequest{SheetId: 7, Dimension: "ROWS", Length: 1}}},
 		{"rows", &sheets.Request{DeleteDimension: &sheets.DeleteDimensionRequest{
 			Range: &sheets.DimensionRange{SheetId: 7, Dimension: "ROWS", StartIndex: 1, EndIndex: 2},
 		}}},
@@ -366,41 +368,4 @@ func TestProtection(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.must(t, put(7, 0, 0, "x"), unprotect(3))
-}
-
-// TestProtectionMovesWithItsRows reads the range back after rows moved.
-func TestProtectionMovesWithItsRows(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name    string
-		request *sheets.Request
-		want    string
-	}{
-		{"insert above", insertDim("ROWS", 0, 2), "[6 8)"},
-		{"insert inside", insertDim("ROWS", 5, 6), "[4 7)"},
-		{"insert below", insertDim("ROWS", 6, 7), "[4 6)"},
-		{"delete above", deleteDim("ROWS", 0, 3), "[1 3)"},
-		{"delete its first row", deleteDim("ROWS", 3, 5), "[3 4)"},
-		{"delete its last row", deleteDim("ROWS", 5, 7), "[4 5)"},
-		{"delete all of it", deleteDim("ROWS", 2, 8), "gone"},
-		{"columns do not matter", deleteDim("COLUMNS", 0, 1), "[4 6)"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, sheetstest.Options{})
-			r.must(t, protect(sheets.GridRange{StartRowIndex: 4, EndRowIndex: 6}, 3), test.request)
-			book, err := r.client.Spreadsheets.Get(r.id).Fields("sheets.protectedRanges").Do()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := "gone"
-			for _, p := range book.Sheets[0].ProtectedRanges {
-				got = fmt.Sprintf("[%d %d)", p.Range.StartRowIndex, p.Range.EndRowIndex)
-			}
-			if got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
 }

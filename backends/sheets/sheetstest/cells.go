@@ -1,6 +1,8 @@
 package sheetstest
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"google.golang.org/api/sheets/v4"
@@ -17,7 +19,7 @@ func updateCells(d *draft, req *sheets.UpdateCellsRequest) (*sheets.Response, er
 	if req.Range != nil {
 		return &sheets.Response{}, w.fill(req.Range)
 	}
-	t, err := d.writable(req.Start.SheetId)
+	t, err := d.editable(req.Start.SheetId)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +33,7 @@ func appendCells(d *draft, req *sheets.AppendCellsRequest) (*sheets.Response, er
 	if err != nil {
 		return nil, err
 	}
-	t, err := d.writable(req.SheetId)
+	t, err := d.editable(req.SheetId)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +70,9 @@ func (d *draft) writer(fields string, rows []*sheets.RowData) (*writer, error) {
 	if fields == "" {
 		return nil, errNoFields
 	}
+	if slices.Contains(rows, nil) {
+		return nil, firmly("Invalid value at 'rows': null")
+	}
 	for field := range strings.SplitSeq(fields, ",") {
 		switch strings.TrimSpace(field) {
 		case "*":
@@ -86,9 +91,6 @@ func (d *draft) writer(fields string, rows []*sheets.RowData) (*writer, error) {
 // write puts the rows at a coordinate. Nothing grows: the grid must hold them.
 func (w *writer) write(t *tab, row, col int) error {
 	for i, r := range w.rows {
-		if r == nil {
-			return firmly("Invalid value at 'rows[%d]': null", i)
-		}
 		if err := w.row(t, row+i, col, r.Values); err != nil {
 			return err
 		}
@@ -103,9 +105,6 @@ func (w *writer) row(t *tab, row, col int, cells []*sheets.CellData) error {
 	}
 	if len(cells) == 0 {
 		return nil
-	}
-	if err := w.draft.editable(area{tab: t, row: row, col: col, endRow: row + 1, endCol: col + len(cells)}); err != nil {
-		return err
 	}
 	values := make([]cell, len(cells))
 	for i, data := range cells {
@@ -135,18 +134,15 @@ func (w *writer) fill(r *sheets.GridRange) error {
 	if err != nil {
 		return err
 	}
-	t, err := w.draft.writable(a.tab.id)
+	t, err := w.draft.editable(a.tab.id)
 	if err != nil {
-		return err
-	}
-	if err := w.draft.editable(a); err != nil {
 		return err
 	}
 	for row := a.row; row < min(a.endRow, len(t.data)); row++ {
 		t.update(row, a.col, a.cols(), func(_ int, old cell) cell { return w.merge(old, cell{}) })
 	}
 	for i, r := range w.rows {
-		if r == nil || i >= a.rows() || len(r.Values) > a.cols() {
+		if i >= a.rows() || len(r.Values) > a.cols() {
 			return invalid("Attempting to write beyond the requested range")
 		}
 	}
@@ -205,7 +201,12 @@ func (d *draft) entered(v any) (any, error) {
 			return nil, invalid("A formula must start with '='.")
 		}
 		return v, d.text(string(v))
-	case nil, bool, float64:
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, firmly("A cell cannot hold %v.", v)
+		}
+		return v, nil
+	case nil, bool:
 		return v, nil
 	}
 	return nil, firmly("A cell cannot hold a %T.", v)

@@ -7,7 +7,7 @@ import (
 )
 
 func appendDimension(d *draft, req *sheets.AppendDimensionRequest) (*sheets.Response, error) {
-	t, err := d.writable(req.SheetId)
+	t, err := d.editable(req.SheetId)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,8 @@ func deleteDimension(d *draft, req *sheets.DeleteDimensionRequest) (*sheets.Resp
 	case r.from == 0 && r.to == size:
 		return nil, invalid("You can't delete all the rows or columns on the sheet.")
 	}
-	return &sheets.Response{}, d.remove(t, r)
+	t.remove(r)
+	return &sheets.Response{}, nil
 }
 
 // stretch is a run of rows or columns.
@@ -69,7 +70,7 @@ func (d *draft) dimension(r *sheets.DimensionRange) (*tab, stretch, error) {
 	if r == nil {
 		return nil, stretch{}, invalid("A range must be specified.")
 	}
-	t, err := d.writable(r.SheetId)
+	t, err := d.editable(r.SheetId)
 	if err != nil {
 		return nil, stretch{}, err
 	}
@@ -95,35 +96,30 @@ func (t *tab) size(dimension string) int {
 
 // insert puts n blank rows or columns at the index. What lies behind moves.
 func (d *draft) insert(t *tab, dimension string, at, n int) error {
-	if dimension == "ROWS" {
-		if at < len(t.data) {
-			t.data = slices.Insert(t.data, at, make([][]cell, n)...)
-		}
-		t.rows += n
-	} else {
-		for r, cells := range t.data {
-			if at < len(cells) {
-				t.data[r] = slices.Insert(slices.Clone(cells), at, make([]cell, n)...)
-			}
-		}
-		t.cols += n
+	size := &t.rows
+	if dimension == "COLUMNS" {
+		size = &t.cols
 	}
+	*size += n
 	if err := t.checkSize(); err != nil {
 		return err
 	}
-	t.shift(dimension, shift{at: at, added: n})
-	return d.fits()
+	if err := d.fits(); err != nil {
+		return err
+	}
+	if dimension == "ROWS" && at < len(t.data) {
+		t.data = slices.Insert(t.data, at, make([][]cell, n)...)
+	}
+	for r, cells := range t.data {
+		if dimension == "COLUMNS" && at < len(cells) {
+			t.data[r] = slices.Insert(slices.Clone(cells), at, make([]cell, n)...)
+		}
+	}
+	return nil
 }
 
 // remove deletes a stretch of rows or columns.
-func (d *draft) remove(t *tab, s stretch) error {
-	a := area{tab: t, row: s.from, endRow: s.to, endCol: t.cols}
-	if s.dimension == "COLUMNS" {
-		a = area{tab: t, col: s.from, endCol: s.to, endRow: t.rows}
-	}
-	if err := d.editable(a); err != nil {
-		return err
-	}
+func (t *tab) remove(s stretch) {
 	if s.dimension == "ROWS" {
 		t.data = slices.Delete(t.data, min(s.from, len(t.data)), min(s.to, len(t.data)))
 		t.rows -= s.to - s.from
@@ -133,57 +129,4 @@ func (d *draft) remove(t *tab, s stretch) error {
 		}
 		t.cols -= s.to - s.from
 	}
-	t.shift(s.dimension, shift{at: s.from, removed: s.to - s.from})
-	return nil
-}
-
-// shift is a change of rows or columns from an index on.
-type shift struct{ at, removed, added int }
-
-// index is where a row or column went, and whether it still exists.
-func (s shift) index(i int) (int, bool) {
-	switch {
-	case i < s.at:
-		return i, true
-	case i < s.at+s.removed:
-		return s.at, false
-	}
-	return i - s.removed + s.added, true
-}
-
-// shift moves the protected ranges of a tab with their rows or columns, and
-// drops those of which nothing is left.
-func (t *tab) shift(dimension string, s shift) {
-	ranges := make([]*sheets.ProtectedRange, 0, len(t.protected))
-	for _, p := range t.protected {
-		if p = s.protected(p, dimension); p != nil {
-			ranges = append(ranges, p)
-		}
-	}
-	t.protected = ranges
-}
-
-// protected returns the moved range, or nil when nothing is left of it.
-func (s shift) protected(p *sheets.ProtectedRange, dimension string) *sheets.ProtectedRange {
-	p = copyProtected(p)
-	start, end := &p.Range.StartRowIndex, &p.Range.EndRowIndex
-	if dimension == "COLUMNS" {
-		start, end = &p.Range.StartColumnIndex, &p.Range.EndColumnIndex
-	}
-	if *start != 0 { // Zero is unbounded, at both ends.
-		first, _ := s.index(int(*start))
-		*start = int64(first)
-	}
-	if *end == 0 {
-		return p
-	}
-	last, ok := s.index(int(*end) - 1)
-	if ok {
-		last++
-	}
-	*end = int64(last)
-	if *end <= *start {
-		return nil
-	}
-	return p
 }

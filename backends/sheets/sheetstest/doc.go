@@ -34,14 +34,14 @@
 //
 // A request of another kind fails Options.TB, is answered 400 and is kept in
 // [Server.Unsupported]. Formulas are kept but not computed. Cells have a value
-// and a note, no format. There are no users, no permissions and no
-// named ranges.
+// and a note, no format. Metadata belongs to a sheet or the spreadsheet, not to
+// a row or column, and protection to a whole sheet. There are no users, no permissions and no named ranges.
 //
 // # Undocumented behaviour
 //
 // Where the service's documentation leaves a question open, the [Profile]s
 // answer it both ways. Code that passes under [P1] and [P2] does not depend on
-// the answer.
+// the answer. The texts of errors are not documented either: do not read them.
 //
 // # Faults
 //

@@ -7,67 +7,11 @@ import (
 	"google.golang.org/api/sheets/v4"
 )
 
-// newest is the book without any staleness, or nil.
-func (s *Server) newest(id string) *book {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if sh := s.shelves[id]; sh != nil {
-		return sh.newest()
-	}
-	return nil
-}
-
-// Rows returns the values of a tab as they are now: nil, string, float64, bool
-// or [Formula]. Trailing blanks are left out. It returns nil when there is no
-// such spreadsheet or tab, and an empty slice for an empty tab.
-func (s *Server) Rows(spreadsheetID, title string) [][]any {
-	b := s.newest(spreadsheetID)
-	if b == nil || b.titled(title) == nil {
-		return nil
-	}
-	t := b.titled(title)
-	rows := make([][]any, t.lastRow())
-	for r := range rows {
-		for c, cell := range t.data[r] {
-			if cell.value != nil {
-				rows[r] = append(rows[r], make([]any, c-len(rows[r]))...)
-				rows[r] = append(rows[r], cell.value)
-			}
-		}
-	}
-	return rows
-}
-
-// Tabs lists the properties of the tabs as they are now, in order.
-func (s *Server) Tabs(spreadsheetID string) []*sheets.SheetProperties {
-	b := s.newest(spreadsheetID)
-	if b == nil {
-		return nil
-	}
-	tabs := make([]*sheets.SheetProperties, len(b.tabs))
-	for i := range tabs {
-		tabs[i] = b.properties(i)
-	}
-	return tabs
-}
-
-// Metadata lists the developer metadata as it is now, oldest first.
-func (s *Server) Metadata(spreadsheetID string) []*sheets.DeveloperMetadata {
-	b := s.newest(spreadsheetID)
-	if b == nil {
-		return nil
-	}
-	list := make([]*sheets.DeveloperMetadata, len(b.metadata))
-	for i, e := range b.metadata {
-		list[i] = e.render()
-	}
-	return list
-}
-
 // Edit makes the edits of a person, all at once: no call sees half of them.
 // Late writes stay late. The server holds no lock while edit runs; when a
 // write came in between, edit runs again on top of it. Edit returns the first
-// error of its edits and then changes nothing.
+// error of its edits and then changes nothing. It is also the quick way to fill
+// a large tab.
 func (s *Server) Edit(spreadsheetID string, edit func(*Editor)) error {
 	for {
 		base := s.newest(spreadsheetID)
@@ -207,7 +151,7 @@ func (t *TabEditor) Delete() {
 func (t *TabEditor) Protect() {
 	t.do("protect", func() error {
 		t.tab.protected = append(t.tab.protected, &sheets.ProtectedRange{
-			ProtectedRangeId: t.editor.draft.random(), Range: &sheets.GridRange{SheetId: t.tab.id},
+			ProtectedRangeId: t.editor.draft.unusedProtection(), Range: &sheets.GridRange{SheetId: t.tab.id},
 		})
 		return nil
 	})

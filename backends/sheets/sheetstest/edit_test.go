@@ -2,6 +2,7 @@ package sheetstest_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -74,6 +75,7 @@ func TestEditFails(t *testing.T) {
 		{"title in use", func(e *sheetstest.Editor) { e.AddTab("SHEET1") }, `add tab "SHEET1"`},
 		{"last tab", func(e *sheetstest.Editor) { e.Tab("Sheet1").Delete() }, `delete "Sheet1"`},
 		{"unknown type", func(e *sheetstest.Editor) { e.Tab("Sheet1").Set(0, 0, []int{}) }, "cannot hold a []int"},
+		{"not a number", func(e *sheetstest.Editor) { e.Tab("Sheet1").Set(0, 0, math.NaN()) }, "cannot hold NaN"},
 		{"the first counts", func(e *sheetstest.Editor) { e.Tab("T").Delete(); e.Tab("U").Unprotect() }, `"T"`},
 	}
 	for _, test := range tests {
@@ -183,6 +185,7 @@ func TestUnmodelled(t *testing.T) {
 		{&sheets.Request{SortRange: &sheets.SortRangeRequest{}}, `the request kind "sortRange"`},
 		{updateRange(&sheets.GridRange{}, "userEnteredFormat"), `the cell field "userEnteredFormat"`},
 		{setProperties("tabColorStyle", sheets.SheetProperties{}), `the sheet property "tabColorStyle"`},
+		{protect(sheets.GridRange{EndRowIndex: 1}, 3), "the protection of a part of a sheet"},
 		{onRow, "developer metadata on a row or column"},
 	}
 	for _, test := range tests {

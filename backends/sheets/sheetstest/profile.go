@@ -20,10 +20,10 @@ const (
 	// P2 is the lenient reading: lengths count runes, a text holding NUL is
 	// refused, an empty text is kept as a text, reads within three seconds of
 	// a commit answer from up to two commits ago, a throttled write was
-	// applied before it was answered 429, a batch with a bad request is
-	// answered 500, and the refusal of a duplicate id says something else.
-	// The refusals whose status is well known (a duplicate id, a protected
-	// cell, a payload that does not decode) stay 400.
+	// applied before it was answered 429, a bad write is answered 500, and the
+	// refusal of a duplicate metadata id says something else. The refusals
+	// whose status is well known (that one, a protected cell, a payload that
+	// does not decode) stay 400.
 	P2
 	// P3 is P1, except that creating developer metadata under an id in use
 	// succeeds. A fence built on metadata ids does not hold here.
@@ -46,6 +46,7 @@ type traits struct {
 	duplicateID        string
 }
 
+// utf16Units is the length of a text in UTF-16.
 func utf16Units(s string) int {
 	n := 0
 	for _, r := range s {

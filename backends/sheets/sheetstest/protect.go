@@ -6,25 +6,25 @@ import (
 	"google.golang.org/api/sheets/v4"
 )
 
+// addProtectedRange protects a whole sheet: the range must be unbounded.
 func addProtectedRange(d *draft, req *sheets.AddProtectedRangeRequest) (*sheets.Response, error) {
 	if req.ProtectedRange == nil || req.ProtectedRange.Range == nil {
 		return nil, invalid("A range must be specified.")
 	}
 	p := *req.ProtectedRange
-	if _, err := d.area(p.Range); err != nil {
-		return nil, err
+	if r := p.Range; r.StartRowIndex != 0 || r.EndRowIndex != 0 || r.StartColumnIndex != 0 || r.EndColumnIndex != 0 {
+		return nil, unmodelled("the protection of a part of a sheet")
 	}
 	t, err := d.writable(p.Range.SheetId)
 	if err != nil {
 		return nil, err
 	}
 	if p.ProtectedRangeId == 0 {
-		p.ProtectedRangeId = d.random()
+		p.ProtectedRangeId = d.unusedProtection()
 	} else if d.protectedBy(p.ProtectedRangeId) != nil {
 		return nil, invalid("A protected range with id %d already exists.", p.ProtectedRangeId)
 	}
-	// Who protects a range may edit it.
-	p.RequestingUserCanEdit = true
+	p.RequestingUserCanEdit = true // Who protects a range may edit it.
 	t.protected = append(t.protected, &p)
 	return &sheets.Response{AddProtectedRange: &sheets.AddProtectedRangeResponse{ProtectedRange: copyProtected(&p)}}, nil
 }
@@ -46,6 +46,10 @@ func deleteProtectedRange(d *draft, req *sheets.DeleteProtectedRangeRequest) (*s
 	return &sheets.Response{}, nil
 }
 
+func (d *draft) unusedProtection() int64 {
+	return d.unused(func(id int64) bool { return d.protectedBy(id) != nil })
+}
+
 // protectedBy returns the tab that holds the protected range.
 func (b *book) protectedBy(id int64) *tab {
 	for _, t := range b.tabs {
@@ -59,38 +63,23 @@ func (b *book) protectedBy(id int64) *tab {
 var errProtected = firmly("You are trying to edit a protected cell or object. " +
 	"Please contact the spreadsheet owner to remove protection if you need to edit.")
 
-// editable refuses an edit of an area that somebody else protected. A warning
-// is for people and refuses nothing.
-func (d *draft) editable(a area) error {
-	if d.person {
-		return nil
+// editable returns the tab for writing, unless somebody else protected it. A
+// warning is for people and refuses nothing.
+func (d *draft) editable(id int64) (*tab, error) {
+	t, err := d.writable(id)
+	if err != nil {
+		return nil, err
 	}
-	for _, p := range a.tab.protected {
-		if !p.WarningOnly && !p.RequestingUserCanEdit && a.meets(a.tab.reach(p.Range)) {
-			return errProtected
-		}
+	if !d.person && slices.ContainsFunc(t.protected, func(p *sheets.ProtectedRange) bool { return !p.WarningOnly && !p.RequestingUserCanEdit }) {
+		return nil, errProtected
 	}
-	return nil
-}
-
-// reach is the area of a protected range, whatever the grid has become.
-func (t *tab) reach(r *sheets.GridRange) area {
-	a := area{tab: t, row: int(r.StartRowIndex), col: int(r.StartColumnIndex), endRow: int(r.EndRowIndex), endCol: int(r.EndColumnIndex)}
-	if a.endRow == 0 {
-		a.endRow = maxID
-	}
-	if a.endCol == 0 {
-		a.endCol = maxID
-	}
-	return a
+	return t, nil
 }
 
 // copyProtected makes a copy that an answer may prune.
 func copyProtected(p *sheets.ProtectedRange) *sheets.ProtectedRange {
 	c := *p
-	r := *p.Range
-	r.ForceSendFields = []string{"SheetId"}
-	c.Range = &r
+	c.Range = &sheets.GridRange{SheetId: p.Range.SheetId, ForceSendFields: []string{"SheetId"}}
 	if p.Editors != nil {
 		e := *p.Editors
 		c.Editors = &e

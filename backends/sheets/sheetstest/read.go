@@ -193,7 +193,7 @@ func formatted(v any) string {
 	case string:
 		return v
 	case float64:
-		return strconv.FormatFloat(v, 'g', 15, 64)
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	case bool:
 		if v {
 			return "TRUE"

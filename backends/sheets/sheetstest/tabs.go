@@ -85,11 +85,8 @@ func (t *tab) checkSize() error {
 }
 
 func deleteSheet(d *draft, req *sheets.DeleteSheetRequest) (*sheets.Response, error) {
-	t := d.tab(req.SheetId)
-	if t == nil {
-		return nil, invalid("No sheet with id: %d", req.SheetId)
-	}
-	if err := d.editable(t.all()); err != nil {
+	t, err := d.editable(req.SheetId)
+	if err != nil {
 		return nil, err
 	}
 	d.tabs = slices.DeleteFunc(d.tabs, func(other *tab) bool { return other == t })
@@ -104,11 +101,8 @@ func updateSheetProperties(d *draft, req *sheets.UpdateSheetPropertiesRequest) (
 	if req.Properties == nil || req.Fields == "" {
 		return nil, errNoFields
 	}
-	t, err := d.writable(req.Properties.SheetId)
+	t, err := d.editable(req.Properties.SheetId)
 	if err != nil {
-		return nil, err
-	}
-	if err := d.editable(t.all()); err != nil {
 		return nil, err
 	}
 	for field := range strings.SplitSeq(req.Fields, ",") {

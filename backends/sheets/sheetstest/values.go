@@ -109,7 +109,7 @@ func (d *draft) appendValues(text, input string, body *sheets.ValueRange) (any, 
 	if err != nil {
 		return nil, err
 	}
-	t, err := d.writable(a.tab.id)
+	t, err := d.editable(a.tab.id)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +119,6 @@ func (d *draft) appendValues(text, input string, body *sheets.ValueRange) (any, 
 		to.endCol = max(to.endCol, to.col+len(row))
 	}
 	t.rows, t.cols = max(t.rows, to.endRow), max(t.cols, to.endCol)
-	if err := d.editable(to); err != nil {
-		return nil, err
-	}
 	for i, row := range body.Values {
 		if err := d.putRow(t, to.row+i, to.col, row, input == "USER_ENTERED"); err != nil {
 			return nil, err
