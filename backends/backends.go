@@ -66,6 +66,11 @@ func Step[B, I, O any](step func(body B, in I) (next B, out O, changed bool)) fu
 	}
 }
 
+// RowsOf makes a function that yields the rows of a body one that yields the rows of a record, as projected.Rows asks.
+func RowsOf[B any, ID comparable, Row any](of func(B) iter.Seq2[ID, Row]) func(Record[B]) iter.Seq2[ID, Row] {
+	return func(record Record[B]) iter.Seq2[ID, Row] { return of(record.Body) }
+}
+
 // Store keeps records. Its methods may be called by any number of goroutines, and those of durable stores by any
 // number of processes. They return soon after their context ends. Their errors are [*Error]s.
 type Store[K comparable, B any] interface {
