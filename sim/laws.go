@@ -218,7 +218,7 @@ func (w *world) answered(p *process, outs []Outcome, err error) {
 		return
 	}
 	w.returned(p, func(r *Made) { r.Outcomes, r.Err = outs, err })
-	w.checkCost(p)
+	defer w.checkCost(p) // Last: a lie is worse than a waste.
 	c := &p.call
 	switch {
 	case err != nil:
@@ -346,7 +346,7 @@ func (w *world) resumed(p *process, left projected.Projection[simstore.ID], err 
 		return
 	}
 	w.returned(p, func(r *Made) { r.Left, r.Err = left, err })
-	w.checkCost(p)
+	defer w.checkCost(p)
 	c, who := &p.call, p.spec.Name
 	view := setOf(w.store.Cell(c.Key).View)
 	switch {

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"runtime/debug"
@@ -16,13 +17,17 @@ var (
 	histories = flag.Int("sim.histories", 20_000, "how many random histories each simulation makes")
 )
 
+// perScenario is how many histories are made of one drawn scenario.
+const perScenario = 10
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// rapid knows the number of checks by a flag only.
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(*histories), "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
+	if err := errors.Join(
+		flag.Set("rapid.checks", strconv.Itoa((*histories+perScenario-1)/perScenario)),
+		flag.Set("rapid.nofailfile", "true"),
+	); err != nil {
+		panic(err)
 	}
 	debug.SetGCPercent(400) // Every history makes garbage, and little of it lives.
 	os.Exit(m.Run())

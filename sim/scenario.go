@@ -104,7 +104,10 @@ func (f Faults) String() string {
 
 // fit answers the kinds that can meet op.
 func (f Faults) fit(op simstore.Op) Faults {
-	if op.Writes() {
+	switch {
+	case op == simstore.Look:
+		return NoFault
+	case op.Writes():
 		return f &^ FailRead
 	}
 	return f & (FailRead | Panic)

@@ -35,10 +35,12 @@ func simulate(t *testing.T, layout sim.Layout) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := sim.NewChecker(drawScenario(t, layout))
 		defer c.Close()
-		if v := c.Check(drawn(t)); v != nil {
-			t.Fatalf("%v\n%v", v, c.Trace())
+		for range perScenario {
+			if v := c.Check(drawn(t)); v != nil {
+				t.Fatalf("%v\n%v", v, c.Trace())
+			}
+			made++
 		}
-		made++
 		seen.Add(c.Coverage())
 	})
 	if made < *histories {

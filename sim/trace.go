@@ -66,9 +66,11 @@ type Made struct {
 	Err       error
 }
 
-// String says what was answered.
+// String says what was answered: nothing if the process crashed.
 func (r Made) String() string {
 	switch {
+	case r.Ended == 0:
+		return "nothing"
 	case r.Call.Look:
 		return fmt.Sprintf("view %v", r.View)
 	case r.Err != nil && len(r.Call.Inputs) > 0:
