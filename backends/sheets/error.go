@@ -114,6 +114,8 @@ func errorOf(err error) *Error {
 	switch {
 	case errors.Is(err, fence.ErrConflict):
 		return &Error{Code: CodeConflict, Detail: "another writer came first", Err: fence.ErrConflict}
+	case errors.Is(err, errMoved):
+		return &Error{Code: CodeConflict, Detail: "another writer came between two reads", Err: errMoved}
 	case errors.Is(err, fence.ErrRefused):
 		return &Error{Code: CodeInternalError, Detail: "the service refuses the batch", Err: fence.ErrRefused}
 	case errors.Is(err, fence.ErrDenied):

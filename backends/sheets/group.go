@@ -183,3 +183,19 @@ func (g *group) haveWant() string {
 	}
 	return fmt.Sprintf("incomplete: %d rows, not from index 0 on", len(g.rows))
 }
+
+// weight is the size of the larger of the two requests that the group needs: the one that writes its rows, and the one that
+// applies them and marks them done.
+func (g *group) weight() int {
+	written, applied := 0, 0
+	for _, r := range g.rows {
+		written += encodedSize(r.values()) + 60
+		p, _ := decodePayload(r.task.Operation, r.payload)
+		r.payload = redacted
+		applied += encodedSize(r.values()) + 400 // Its place in the sheet, and room for it.
+		for _, v := range p.fields {
+			applied += encodedSize([]any{v})
+		}
+	}
+	return max(written, applied)
+}

@@ -92,6 +92,11 @@ func (r queueRow) values() []any {
 	}
 	if r.problem != "" && r.raw != nil {
 		kept := slices.Clone(r.raw)
+		for i, v := range kept {
+			if _, ok := ecma.String(v); !ok {
+				kept[i] = nil // A formula's error cannot be written.
+			}
+		}
 		for _, column := range []int{4, 12, 13, 15} {
 			kept[column] = cells[column]
 		}

@@ -80,6 +80,16 @@ func newTable(name, keyHeader string, tab *grid.Tab) *table {
 	return t
 }
 
+func (t *table) clone() *table {
+	c := *t
+	c.order, c.rows = make([]*tableRow, len(t.order)), make(map[string]*tableRow, len(t.rows))
+	for i, row := range t.order {
+		copied := *row
+		c.order[i], c.rows[row.key] = &copied, &copied
+	}
+	return &c
+}
+
 func (t *table) addExisting(row *tableRow) {
 	if twin := t.rows[row.key]; twin != nil && t.drift == "" {
 		t.drift = fmt.Sprintf("rows %d and %d have the same key", twin.at, row.at)

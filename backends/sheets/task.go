@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -190,7 +188,7 @@ func (t Transaction) check() *Error {
 		}
 		seen[task.ID] = true
 	}
-	if t.weight() > maxRequest {
+	if t.weight()+overhead > maxRequest {
 		return refuse(CodeTooLarge, Task{}, "does not fit one request")
 	}
 	return nil
@@ -280,25 +278,17 @@ func length(text string) int {
 	return n
 }
 
-// weight is the size of the larger of the two requests that the transaction needs: the one that appends its rows,
-// and the one that applies them and marks them done.
+// weight is that of the rows that the transaction becomes.
 func (t Transaction) weight() int {
-	appended, applied := 0, 0
-	for i, task := range t.Tasks {
-		row := newQueueRow(t, i, 1, StatusProcessing, time.Time{})
-		row.code, row.message = stampCode, "0000000000000000"
-		appended += encodedSize(row.values())
-		row.payload = redacted
-		applied += encodedSize(row.values())
-		if p, err := decodePayload(task.Operation, task.Payload); err == nil {
-			for _, name := range slices.Sorted(maps.Keys(p.fields)) {
-				applied += encodedSize([]any{p.fields[name]})
-			}
-			applied += 400 // Its place in the sheet, and room for it.
-		}
+	g := &group{id: t.ID}
+	for i := range t.Tasks {
+		g.rows = append(g.rows, newQueueRow(t, i, 1, StatusProcessing, time.Time{}))
 	}
-	return max(appended, applied) + 8_000 // The fence and the meta rows.
+	return g.weight()
 }
+
+// overhead is the weight of the fence and of the meta rows in every commit.
+const overhead = 8_000
 
 // encodedSize bounds the bytes that cells take in a request.
 func encodedSize(cells []any) int {

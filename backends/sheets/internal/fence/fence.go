@@ -93,10 +93,10 @@ func (f *Fence) commit(ctx context.Context, from, next State, batch []*sheetsv4.
 		case failure.Kind == grid.Denied && !unsure:
 			return nil, fmt.Errorf("%w: %w", ErrDenied, err)
 		case failure.Kind == grid.Refused:
-			return nil, f.classify(ctx, from, next.Token)
+			return nil, f.Resolve(ctx, from, next.Token)
 		}
 		if unsure && f.visible(ctx, from) {
-			return nil, f.classify(ctx, from, next.Token)
+			return nil, f.Resolve(ctx, from, next.Token)
 		}
 		wait := lost
 		if failure.Kind == grid.Throttled {
@@ -116,7 +116,8 @@ func (f *Fence) visible(ctx context.Context, from State) bool {
 	return err == nil && token != ""
 }
 
-func (f *Fence) classify(ctx context.Context, from State, token string) error {
+// Resolve is [Fence.Settle] as the error of a commit: nil, [ErrConflict], [ErrRefused] or [ErrUnknown].
+func (f *Fence) Resolve(ctx context.Context, from State, token string) error {
 	outcome, err := f.Settle(ctx, from, token)
 	switch {
 	case err != nil:

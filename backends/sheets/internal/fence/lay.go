@@ -23,6 +23,42 @@ func (f *Fence) First(ctx context.Context, number, epoch int64) (State, error) {
 	return s, nil
 }
 
+// Ours says whether a sheet with the fence's title, or the one before it, may be one of ours.
+func (f *Fence) Ours(sheetID int64) bool {
+	return sheetID >= swapSheets && sheetID < swapSheets+100_000_000 || sheetID >= metadataSheets && sheetID < metadataSheets+100_000_000
+}
+
+// Remains is what can be read of a fence row that Decode refuses: the highest number, epoch, counter and layout that it may
+// have had.
+func (f *Fence) Remains(view *grid.View) State {
+	var s State
+	tab := view.Tabs[Title]
+	if tab == nil {
+		return s
+	}
+	for i, field := range s.fields() {
+		if !field.set(tab.At(2, i)) {
+			field.set(0.0)
+		}
+	}
+	if tab.ID > metadataSheets {
+		s.Epoch = max(s.Epoch, tab.ID-metadataSheets)
+	}
+	return s
+}
+
+// Marks counts the entries that commits have left. No commit number is higher than what the fence row said, plus these.
+func (f *Fence) Marks(ctx context.Context) (int64, error) {
+	marks, err := f.client.Marks(ctx)
+	n := int64(0)
+	for _, m := range marks {
+		if m.Key == markKey {
+			n++
+		}
+	}
+	return n, err
+}
+
 // Lay makes the fence sheet of s, in one batch with requests, and deletes the sheets old. The ids in it are
 // chosen, so that of two processes that lay a fence at once one is refused: [ErrConflict].
 func (f *Fence) Lay(ctx context.Context, s State, old []int64, requests []*sheetsv4.Request) error {
