@@ -6,7 +6,6 @@
 package sim_test
 
 import (
-	"fmt"
 	"sync"
 	"testing"
 
@@ -62,6 +61,8 @@ func worlds() []sim.Scenario {
 	}
 }
 
+// TestExplore explores every instance of every world. With -short each exploration is stopped early: that is for
+// those who break the code on purpose and want to know soon whether it is noticed.
 func TestExplore(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -79,6 +80,9 @@ func TestExplore(t *testing.T) {
 			}
 		}
 	})
+	if testing.Short() {
+		return
+	}
 	for layout, coverage := range seen {
 		if unseen := coverage.Unseen(layout); len(unseen) > 0 {
 			t.Errorf("%v: never seen: %q", layout, unseen)
@@ -105,18 +109,51 @@ func TestExploreFull(t *testing.T) {
 	}
 }
 
+// TestPartialHeal has something that stays refused for good: everything else must be finished all the same.
+func TestPartialHeal(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		layout sim.Layout
+		broken sim.Broken
+	}{
+		{"a row", sim.Rows, sim.Broken{Op: simstore.Put, Row: 0}},
+		{"a clear", sim.Rows, sim.Broken{Op: simstore.Clear, Key: "k"}},
+		{"the rows of a key", sim.Rows, sim.Broken{Op: simstore.Missing, Key: "k"}},
+		{"the view of a key", sim.WholeRecord, sim.Broken{Op: simstore.Project, Key: "k"}},
+		{"a key", sim.WholeRecord, sim.Broken{Op: simstore.Read, Key: "k"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			explore(t, sim.Scenario{
+				Name:   test.name,
+				Layout: test.layout,
+				Broken: []sim.Broken{test.broken},
+				Limits: sim.Limits{Faults: 1, Kinds: usual, Crashes: 1, Preemptions: 1},
+				Processes: []sim.Process{
+					{Name: "w1", Calls: []sim.Call{sim.Submit("k", "ab"), sim.Submit("l", "a")}},
+					{Name: "w2", Calls: []sim.Call{sim.Submit("l", "bc")}},
+					{Name: "s", Calls: []sim.Call{sim.Resume("k"), sim.Resume("l")}},
+				},
+			})
+		})
+	}
+}
+
 func explore(t *testing.T, s sim.Scenario) sim.Report {
 	t.Helper()
-	r := sim.Explore(s, sim.Search{})
+	search := sim.Search{}
+	if testing.Short() {
+		search.MaxRuns = 4_000
+	}
+	r := sim.Explore(s, search)
 	t.Log(r)
 	if r.Failure != nil {
 		t.Fatalf("%v\n%v", r.Failure.Violation, r.Failure)
 	}
-	if !r.Complete {
+	if !r.Complete && !testing.Short() {
 		t.Fatal("the exploration is incomplete")
 	}
 	return r
 }
-
-var _ = fmt.Sprint
-var _ simstore.ID
