@@ -159,7 +159,7 @@ func (s *Sweeper[K, ID]) start(ctx context.Context) *sweep[K, ID] {
 	r.Timeout = cmp.Or(s.Timeout, time.Minute)
 	r.MinBackoff = cmp.Or(s.MinBackoff, 100*time.Millisecond)
 	r.MaxBackoff = cmp.Or(s.MaxBackoff, time.Minute)
-	r.backoff = schedule.Exponential(r.MinBackoff).Jittered().Capped(r.MaxBackoff)
+	r.backoff = schedule.Exponential(r.MinBackoff).Capped(r.MaxBackoff).JitteredBetween(0.5, 1)
 	if _, more := s.Every.Start().Next(nil); !more {
 		r.Every = schedule.Spaced(time.Second).Jittered()
 	}
