@@ -2,6 +2,7 @@ package ferry
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ type batch[K comparable, I, O any] struct {
 	returned bool               // guarded by mu; the call has
 }
 
-func newBatch[K comparable, I, O any](f *Ferry[K, I, O], l *lane[K, I, O], n, weight int, now time.Time) *batch[K, I, O] {
+func newBatch[K comparable, I, O any](f *Ferry[K, I, O], l *lane[K, I, O], n, weight int) *batch[K, I, O] {
 	first := l.queue.head.value
 	b := &batch[K, I, O]{
 		ferry: f, lane: l, weight: weight,
@@ -81,7 +82,7 @@ func (b *batch[K, I, O]) info() Batch {
 		Key:    b.lane.key,
 		Size:   len(b.ins),
 		Weight: b.weight,
-		Wait:   b.node.since.Sub(b.oldest),
+		Wait:   max(b.node.since.Sub(b.oldest), 0), // The clock is read before the lock is taken.
 		Start:  b.node.since,
 		Lanes:  b.lanes,
 	}
@@ -127,7 +128,7 @@ func (b *batch[K, I, O]) Done() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.standard == nil {
-		if deadline, ok := b.Deadline(); ok {
+		if deadline, ok := b.Deadline(); ok && !errors.Is(b.ended, context.Canceled) {
 			b.standard, b.cancel = context.WithDeadline(context.Background(), deadline)
 		} else {
 			b.standard, b.cancel = context.WithCancel(context.Background())

@@ -22,8 +22,11 @@ func (f *Ferry[K, I, O]) Flush(ctx context.Context) error {
 	return flush.wait(ctx)
 }
 
-// FlushKey is [Ferry.Flush] for the inputs of one key.
+// FlushKey is [Ferry.Flush] for the inputs of one key. It answers [ErrKey] for one that no input can have.
 func (f *Ferry[K, I, O]) FlushKey(ctx context.Context, key K) error {
+	if f.checkHash && !hashable(key) || key != key {
+		return ErrKey
+	}
 	var lanes []*lane[K, I, O]
 	f.mu.Lock()
 	if l := f.lanes[key]; l != nil {
@@ -58,6 +61,11 @@ func (fl *flush) wait(ctx context.Context) error {
 	case <-fl.done:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-fl.done: // Also if both were.
+		return nil
+	default:
 		return ctx.Err()
 	}
 }
@@ -105,17 +113,29 @@ func (f *Ferry[K, I, O]) Close(ctx context.Context) error {
 		f.checkDrained()
 	}
 	f.mu.Unlock()
+	var err error
 	select {
 	case <-f.drained:
 	case <-ctx.Done():
-		if !f.giveUp() {
-			return ctx.Err()
+		if f.isDrained() {
+			break
 		}
-		defer f.workers.alive.Wait()
-		return ctx.Err()
+		err = ctx.Err()
+		if !f.giveUp() {
+			return err
+		}
 	}
 	f.workers.alive.Wait()
-	return nil
+	return err
+}
+
+func (f *Ferry[K, I, O]) isDrained() bool {
+	select {
+	case <-f.drained:
+		return true
+	default:
+		return false
+	}
 }
 
 // refuseWaiters answers all that are not accepted.
@@ -138,7 +158,6 @@ func (f *Ferry[K, I, O]) refuseWaiters() {
 func (f *Ferry[K, I, O]) refuseClosed(w *waiter[K, I, O]) {
 	var none O
 	w.state = settled
-	landed(w.flush)
 	w.answer(none, &Error{Key: w.lane.key, Err: ErrClosed})
 }
 
@@ -147,8 +166,8 @@ func (f *Ferry[K, I, O]) giveUp() (drained bool) {
 	f.mu.Lock()
 	for _, l := range slices.Collect(maps.Values(f.lanes)) {
 		for w := range l.queue.all {
+			passOn(w)
 			f.release(w)
-			l.flushes -= len(w.flush)
 			f.refuseClosed(w)
 		}
 		f.place(l)
@@ -184,9 +203,7 @@ func (f *Ferry[K, I, O]) checkDrained() {
 	if !f.closing || len(f.lanes) > 0 {
 		return
 	}
-	select {
-	case <-f.drained:
-	default:
+	if !f.isDrained() {
 		close(f.drained)
 	}
 	f.retire()

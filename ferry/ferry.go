@@ -76,8 +76,9 @@ func PerKeyWeighed[K comparable, I, O any](cfg Config, keyOf func(I) K, weigh fu
 	}
 	f.idle.New = func() any { return newWaiter[K, I, O]() }
 	f.linger.start(&f.mu, f.cfg.Linger, f.endLinger)
-	if f.cfg.BatchTimeout > 0 && f.cfg.CancelGrace >= 0 {
-		f.flying.start(&f.mu, f.cfg.BatchTimeout+f.cfg.CancelGrace, f.abandon)
+	longest := f.cfg.BatchTimeout + f.cfg.CancelGrace
+	if f.cfg.BatchTimeout > 0 && f.cfg.CancelGrace >= 0 && longest > 0 { // A sum that wraps around is never over.
+		f.flying.start(&f.mu, longest, f.abandon)
 	}
 	f.workers.mu = &f.mu
 	return f

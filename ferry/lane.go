@@ -244,7 +244,7 @@ func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Time) *batch[K, I, O] {
 		n++
 		weight += w.weight
 	}
-	b := newBatch(f, l, n, weight, now)
+	b := newBatch(f, l, n, weight)
 	for i := range n {
 		w := l.queue.head.value
 		f.release(w)

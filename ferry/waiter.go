@@ -91,9 +91,10 @@ func (f *Ferry[K, I, O]) recycle(w *waiter[K, I, O]) {
 
 // leave answers for a caller whose context has ended.
 func (f *Ferry[K, I, O]) leave(w *waiter[K, I, O]) (O, error) {
+	reason := w.ctx.Err() // Before the lock: a caller's context is user code.
 	f.mu.Lock()
 	was := w.state
-	left := &Error{Sent: was == flying, Err: w.ctx.Err()}
+	left := &Error{Sent: was == flying, Err: reason}
 	if was != settled {
 		left.Key = w.lane.key
 	}
