@@ -183,14 +183,17 @@ func (p *passing) run(ctx context.Context, st *state, groups []*group) (*state, 
 	now := time.Now()
 	ch := change{settle: true}
 	touched := map[string]*table{}
-	done, failed := 0, 0
+	done, failed := 0, map[string]bool{}
 	for _, g := range groups {
 		failure := mapped(st.meta, g)
-		if failure == nil {
+		switch {
+		case failed[g.rows[0].dependsOn]:
+			failure = &Error{Code: CodeDependencyFailed, Task: g.rows[0].task.ID, Detail: "the transaction it depends on failed"}
+		case failure == nil:
 			failure = applyGroup(tables, g)
 		}
 		if failure != nil {
-			failed++
+			failed[g.id] = true
 			ch.rows = append(ch.rows, g.set(now, StatusFailed, string(failure.Code), failure.message())...)
 			continue
 		}
@@ -211,7 +214,7 @@ func (p *passing) run(ctx context.Context, st *state, groups []*group) (*state, 
 	p.batch = min(p.limit, max(p.batch, 2*len(groups)))
 	p.room -= len(groups)
 	p.progress.Done += done
-	p.progress.Failed += failed
+	p.progress.Failed += len(failed)
 	return after, nil
 }
 

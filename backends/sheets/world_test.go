@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,7 @@ type world struct {
 	server *sheetstest.Server
 	id     string
 	fence  sheets.FenceKind
+	opened *[]*sheets.Queue
 }
 
 // each runs test in a bubble under every profile, and with both fences.
@@ -48,7 +50,9 @@ func each(t *testing.T, test func(w world)) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				test(newWorld(t, sheetstest.Options{TB: t, Profile: tt.profile}, tt.fence))
+				w := newWorld(t, sheetstest.Options{TB: t, Profile: tt.profile}, tt.fence)
+				defer w.close()
+				test(w)
 			})
 		})
 	}
@@ -58,13 +62,23 @@ func each(t *testing.T, test func(w world)) {
 func one(t *testing.T, test func(w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(newWorld(t, sheetstest.Options{TB: t}, sheets.MetadataFence))
+		w := newWorld(t, sheetstest.Options{TB: t}, sheets.MetadataFence)
+		defer w.close()
+		test(w)
 	})
 }
 
 func newWorld(t testing.TB, opts sheetstest.Options, fence sheets.FenceKind) world {
 	server := sheetstest.New(opts)
-	return world{TB: t, server: server, id: server.Create("book"), fence: fence}
+	return world{TB: t, server: server, id: server.Create("book"), fence: fence, opened: new([]*sheets.Queue)}
+}
+
+// close ends the processes: a bubble must end without goroutines.
+func (w world) close() {
+	w.server.SetFaults(nil)
+	for _, q := range *w.opened {
+		_ = q.Close(context.Background())
+	}
 }
 
 // process opens the queue as a new process does.
@@ -76,7 +90,9 @@ func (w world) process(change ...func(*sheets.Config)) *sheets.Queue {
 	for _, f := range change {
 		f(&config)
 	}
-	return sheets.Open(service, w.id, config)
+	q := sheets.Open(service, w.id, config)
+	*w.opened = append(*w.opened, q)
+	return q
 }
 
 // start opens a queue in an initialised spreadsheet.
@@ -201,4 +217,16 @@ func (w world) processAll(q *sheets.Queue) sheets.Progress {
 	p, err := q.ProcessTaskQueueBulk(w.Context(), sheets.ProcessOptions{})
 	w.must(err)
 	return p
+}
+
+// canonical answers the title of a table's canonical sheet.
+func (w world) canonical(name string) string {
+	w.Helper()
+	for _, tab := range w.server.Tabs(w.id) {
+		if strings.HasPrefix(tab.Title, "_typed_sheets_data_"+name+"_") {
+			return tab.Title
+		}
+	}
+	w.Fatalf("no canonical sheet of %s", name)
+	return ""
 }
