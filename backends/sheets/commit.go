@@ -53,14 +53,36 @@ func (q *Queue) commit(ctx context.Context, st *state, ch change) (*state, error
 		requests = append(requests, t.requests()...)
 	}
 	requests = append(requests, ch.requests...)
+	q.sign(next, ch)
 	view, err := q.fence.Commit(ctx, st.fence, next, requests, q.ranges(st, ch)...)
 	if ch.settle && errors.Is(err, fence.ErrUnknown) && ctx.Err() == nil {
 		err = q.fence.Resolve(ctx, st.fence, next.Token)
+	}
+	if errors.Is(err, fence.ErrRefused) {
+		q.hide(ch.show) // Perhaps the batch was fine, and what its answer should show is gone.
 	}
 	if err != nil {
 		return nil, q.failed(st, err)
 	}
 	return q.committed(st, next, ch, meta, view), nil
+}
+
+// sign remembers under which token a claim is tried, before it is: it may land though its answer is lost.
+func (q *Queue) sign(next fence.State, ch change) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	claims := func(r queueRow) bool { return r.code == stampCode }
+	if slices.ContainsFunc(ch.rows, claims) || slices.ContainsFunc(ch.added, claims) {
+		q.mine[next.Number] = append(q.mine[next.Number], next.Token)
+	}
+	maps.DeleteFunc(q.mine, func(number int64, _ []string) bool { return number < next.Number-100 })
+}
+
+// claimed says whether this process made the claims of a commit, as far as the fence remembers.
+func (q *Queue) claimed(f fence.State, number int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.mine[number], func(token string) bool { return f.Holds(number, token) })
 }
 
 // failed notes what an error teaches: a conflict proves that the number is taken.
@@ -235,7 +257,9 @@ func (q *Queue) ranges(st *state, ch change) []string {
 		ranges = append(ranges, grid.ColumnRange(queueTitle, columnTaskID, from-1, below))
 	}
 	for _, ref := range ch.show {
-		ranges = append(ranges, q.tableRanges(ref)...)
+		if q.knows(ref) {
+			ranges = append(ranges, q.tableRanges(ref)...)
+		}
 	}
 	return ranges
 }
@@ -244,12 +268,6 @@ func (q *Queue) ranges(st *state, ch change) []string {
 func (q *Queue) committed(st *state, next fence.State, ch change, meta *metaSheet, view *grid.View) *state {
 	q.mu.Lock()
 	q.edited = 0
-	for _, r := range slices.Concat(ch.rows, ch.added) {
-		if r.code == stampCode {
-			q.mine[next.Number] = true
-		}
-	}
-	maps.DeleteFunc(q.mine, func(number int64, _ bool) bool { return number < next.Number-10_000 })
 	q.seen = max(q.seen, next.Number)
 	q.mu.Unlock()
 	if ch.layout {

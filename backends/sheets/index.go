@@ -13,6 +13,7 @@ type index struct {
 	layout       int64               // written once
 	tasks        map[string]taskFact // guarded by mu
 	transactions map[string][]string // guarded by mu: task ids, by their index as far as they are known
+	nobodys      map[int]bool        // guarded by mu: rows whose transaction cannot be told
 	last         int64               // guarded by mu: the largest sequence
 }
 
@@ -30,7 +31,7 @@ type taskFact struct {
 }
 
 func newIndex(number, layout int64) *index {
-	return &index{number: number, layout: layout, tasks: map[string]taskFact{}, transactions: map[string][]string{}}
+	return &index{number: number, layout: layout, tasks: map[string]taskFact{}, transactions: map[string][]string{}, nobodys: map[int]bool{}}
 }
 
 // learn notes rows as commit number left them. Older news than it has are ignored.
@@ -43,6 +44,10 @@ func (x *index) learn(number int64, rows []queueRow) {
 	x.number = number
 	for _, r := range rows {
 		x.last = max(x.last, r.sequence)
+		delete(x.nobodys, r.at)
+		if r.transaction == "" {
+			x.nobodys[r.at] = true
+		}
 		if r.task.ID != "" && r.transaction != "" {
 			x.note(r)
 		}
@@ -99,6 +104,12 @@ func (x *index) each(visit func(id string, facts []taskFact)) {
 			visit(id, facts)
 		}
 	}
+}
+
+func (x *index) quarantined() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.nobodys)
 }
 
 func (x *index) lastSequence() int64 {

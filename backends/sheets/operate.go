@@ -66,7 +66,7 @@ func (q *Queue) ReadTaskQueueStatus(ctx context.Context) (QueueStatus, error) {
 		return QueueStatus{}, err
 	}
 	q.mu.Lock()
-	s := QueueStatus{Tampered: st.fence.Tampered + q.edited, Quarantined: st.unreadable}
+	s := QueueStatus{Tampered: st.fence.Tampered + q.edited, Quarantined: st.index.quarantined()}
 	q.mu.Unlock()
 	sequences := int64(0)
 	st.index.each(func(id string, facts []taskFact) {

@@ -80,16 +80,11 @@ func (p *passing) pass(ctx context.Context, st *state) (*state, error) {
 }
 
 func (p *passing) plan(st *state) plan {
+	mine := func(number int64) bool { return p.claimed(st.fence, number) }
 	return planner{
-		now: time.Now(), lease: p.config.Lease, maxAttempts: p.config.MaxAttempts, mine: p.isMine, later: p.later,
+		mine: mine, now: time.Now(), lease: p.config.Lease, maxAttempts: p.config.MaxAttempts, later: p.later,
 		closed: p.expired(), room: min(p.room, p.batch), weight: maxRequest - overhead,
 	}.plan(st)
-}
-
-func (q *Queue) isMine(commit int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.mine[commit]
 }
 
 // settle writes what is decided without running anything: failures, what reconciliation found, and the claims.
@@ -109,11 +104,16 @@ func (p *passing) settle(ctx context.Context, st *state, d plan) (*state, error)
 	for _, twin := range st.twins {
 		write((&group{rows: []queueRow{twin}}).set(now, StatusFailed, string(CodeDuplicateTask), "its task is done in another row"))
 	}
+	tampered := int64(len(st.twins))
 	for _, f := range d.fails {
 		if write(f.g.set(now, StatusFailed, string(f.code), f.why)) {
 			failed++
+			if f.code == CodeInvalidTask || f.code == CodeDuplicateTask {
+				tampered++ // No commit writes such a group.
+			}
 		}
 	}
+	ch.edit = func(s *fence.State) { s.Tampered += tampered }
 	rows, err := p.reconcile(ctx, st, d.reconcile)
 	if err != nil {
 		return nil, err

@@ -85,11 +85,11 @@ type Queue struct {
 	lanes  *ferry.Ferry[string, Transaction, submitted]
 
 	mu      sync.Mutex
-	last    *state         // guarded by mu: the newest that was seen, nil if the next read must be cold
-	seen    int64          // guarded by mu: the highest commit number that was read or made
-	rivals  int64          // guarded by mu: the highest that somebody's marker was seen for
-	mine    map[int64]bool // guarded by mu: the commits of this process that claimed
-	edited  int64          // guarded by mu: edits that were detected and are not yet counted in the fence
+	last    *state             // guarded by mu: the newest that was seen, nil if the next read must be cold
+	seen    int64              // guarded by mu: the highest commit number that was read or made
+	rivals  int64              // guarded by mu: the highest that somebody's marker was seen for
+	mine    map[int64][]string // guarded by mu: the tokens under which this process tried to claim, by commit number
+	edited  int64              // guarded by mu: edits that were detected and are not yet counted in the fence
 	headers map[string]map[string]int
 	// headers, guarded by mu: the columns of canonical sheets by title and header, a hint
 }
@@ -117,7 +117,7 @@ func Open(service *sheetsv4.Service, id string, config Config) *Queue {
 	}
 	client := grid.NewClient(service, id)
 	q := &Queue{
-		id: id, config: config, client: client, mine: map[int64]bool{}, headers: map[string]map[string]int{},
+		id: id, config: config, client: client, mine: map[int64][]string{}, headers: map[string]map[string]int{},
 		fence: fence.New(client, kind, grid.Protection{Editors: config.Editors, WarningOnly: config.WarnOnly}),
 	}
 	q.lanes = q.newLanes()

@@ -25,9 +25,8 @@ type state struct {
 	tail     int        // the last row that is not blank, the header's if there is none
 	counter  int64      // the last sequence
 
-	groups     []*group   // the open transactions, by sequence
-	twins      []queueRow // open rows whose task is done in another row
-	unreadable int        // rows held whose transaction cannot be told
+	groups []*group   // the open transactions, by sequence
+	twins  []queueRow // open rows whose task is done in another row
 
 	tables map[string]*table // those that the answer showed, too
 
@@ -68,8 +67,7 @@ func (s *state) regroup() {
 			own = append(own, r)
 		}
 	}
-	groups, unreadable := groupRows(own)
-	s.unreadable = len(unreadable)
+	groups, _ := groupRows(own)
 	s.groups = slices.DeleteFunc(groups, func(g *group) bool { return !g.open() })
 	for _, g := range s.groups {
 		s.judge(g)

@@ -54,6 +54,22 @@ func (q *Queue) tableRanges(ref tableRef) []string {
 	return ranges
 }
 
+// knows says whether the columns of a table are known, and with that its sheet.
+func (q *Queue) knows(ref tableRef) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.headers[ref.title] != nil
+}
+
+// hide forgets the columns of tables.
+func (q *Queue) hide(refs []tableRef) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, ref := range refs {
+		delete(q.headers, ref.title)
+	}
+}
+
 // tablesOf reads the tables that a view shows. It leaves out those whose columns are not where the ranges were made
 // for, and remembers where they are.
 func (q *Queue) tablesOf(view *grid.View, refs []tableRef) map[string]*table {
@@ -142,12 +158,8 @@ func (q *Queue) existing(ctx context.Context, refs []tableRef) ([]tableRef, erro
 	if err != nil {
 		return nil, err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(refs), func(ref tableRef) bool {
-		delete(q.headers, ref.title)
-		return view.Tabs[ref.title] == nil
-	}), nil
+	q.hide(refs)
+	return slices.DeleteFunc(slices.Clone(refs), func(ref tableRef) bool { return view.Tabs[ref.title] == nil }), nil
 }
 
 func titles(refs []tableRef) []string {

@@ -122,6 +122,7 @@ func (w world) wantCode(err error, want sheets.Code) *sheets.Error {
 func (w world) edit(f func(*sheetstest.Editor)) {
 	w.Helper()
 	w.must(w.server.Edit(w.id, f))
+	time.Sleep(5 * time.Second) // Until no read is stale and no answer is taken for one.
 }
 
 // quiet lets so much time pass that nothing is cached, stale or leased.
