@@ -223,7 +223,7 @@ func (s *RowStore[K, B, ID, Row]) encode(id ID, r Row) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	body, err := s.rows.Encode(r)
+	body, err := blob(s.rows, r)
 	return row{id: text, body: body}, err
 }
 

@@ -40,14 +40,14 @@ var writeSQL = map[statement]string{
 	deleteRows:   `DELETE FROM row WHERE key = ?`,
 }
 
-// readSQL runs on the reading connections. The listings answer one page, of the keys after the last of the page before.
+// readSQL runs on the reading connections. The listings answer one page.
 var readSQL = map[statement]string{
 	selectRecord: `SELECT fence, behind, body FROM record WHERE key = ?`,
 	selectView:   `SELECT view FROM record WHERE key = ? AND view IS NOT NULL`,
 	selectRows:   `SELECT body FROM row WHERE key = ? ORDER BY seq`,
 	selectIDs:    `SELECT id FROM row WHERE key = ?`,
-	selectKeys:   `SELECT key FROM record WHERE key > ? OR ? ORDER BY key LIMIT ?`,
-	selectBehind: `SELECT key FROM record WHERE behind = 1 AND (key > ? OR ?) ORDER BY key LIMIT ?`,
+	selectKeys:   `SELECT key FROM record WHERE key >= ? ORDER BY key LIMIT ?`,
+	selectBehind: `SELECT key FROM record WHERE behind = 1 AND key >= ? ORDER BY key LIMIT ?`,
 }
 
 type statements map[statement]*sql.Stmt

@@ -54,7 +54,7 @@ func (s *Store[K, B, V]) Project(ctx context.Context, key K, record backends.Rec
 	if err != nil {
 		return refused("project", key, err)
 	}
-	view, err := s.views.Encode(s.view(record.Body))
+	view, err := blob(s.views, s.view(record.Body))
 	if err != nil {
 		return refused("project", key, err)
 	}

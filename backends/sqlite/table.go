@@ -48,7 +48,7 @@ func (t *table[K, B]) Commit(ctx context.Context, key K, read, next backends.Rec
 	if err != nil {
 		return backends.Record[B]{}, refused("commit", key, err)
 	}
-	body, err := t.bodies.Encode(next.Body)
+	body, err := blob(t.bodies, next.Body)
 	if err != nil {
 		return backends.Record[B]{}, refused("commit", key, err)
 	}
@@ -77,8 +77,8 @@ func (t *table[K, B]) Keys(ctx context.Context) iter.Seq2[K, error] { return t.l
 func (t *table[K, B]) list(ctx context.Context, stmt statement) iter.Seq2[K, error] {
 	return func(yield func(K, error) bool) {
 		var none K
-		for last, first := "", true; ; first = false {
-			texts, err := query[string](ctx, t.db, "list", nil, stmt, last, first, page)
+		for from := ""; ; {
+			texts, err := query[string](ctx, t.db, "list", nil, stmt, from, page)
 			if err != nil {
 				yield(none, err)
 				return
@@ -95,7 +95,7 @@ func (t *table[K, B]) list(ctx context.Context, stmt statement) iter.Seq2[K, err
 			if len(texts) < page {
 				return
 			}
-			last = texts[len(texts)-1]
+			from = texts[len(texts)-1] + "\x00" // The next text in the order of the index, whatever has become of the last.
 		}
 	}
 }
@@ -160,6 +160,15 @@ func query[T any](ctx context.Context, db *DB, op string, key any, stmt statemen
 		return nil, db.readFailure(ctx, op, key, err)
 	}
 	return all, nil
+}
+
+// blob encodes a body. A codec may answer nil for an empty one; SQLite would take that for NULL.
+func blob[T any](c codec.Codec[T, []byte], v T) ([]byte, error) {
+	b, err := c.Encode(v)
+	if b == nil {
+		b = []byte{}
+	}
+	return b, err
 }
 
 // undecodable is the error of what is in the file and means nothing to this build. It is left as it is.
