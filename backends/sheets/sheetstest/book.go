@@ -106,10 +106,11 @@ type draft struct {
 	traits traits
 	limit  int64
 	random func() int64
+	base   *book
 	// arrival is the book that the service saw when the batch came in: where
 	// appends look for the end of their table.
 	arrival *book
-	// appended counts the rows that this batch appended by tab.
+	// appended counts the rows that this batch appended, by tab.
 	appended map[int64]int
 	// owned holds the tabs that are copies already.
 	owned map[*tab]bool

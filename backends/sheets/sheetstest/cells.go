@@ -49,13 +49,17 @@ func appendCells(d *draft, req *sheets.AppendCellsRequest) (*sheets.Response, er
 	return &sheets.Response{}, w.write(t, row, 0)
 }
 
-// appendRow is the row at which an append to the tab goes on.
+// appendRow is the row at which an append to the tab goes on: below what the
+// batch sees, unless the tab has changed since the batch arrived.
 func (d *draft) appendRow(t *tab) int {
-	seen := t
-	if d.arrival != nil && d.arrival.tab(t.id) != nil {
-		seen = d.arrival.tab(t.id)
+	if d.arrival == nil || d.arrival.tab(t.id) == d.base.tab(t.id) {
+		return t.lastRow()
 	}
-	return seen.lastRow() + d.appended[t.id]
+	arrived := 0
+	if seen := d.arrival.tab(t.id); seen != nil {
+		arrived = seen.lastRow()
+	}
+	return arrived + d.appended[t.id]
 }
 
 // writer writes rows of cell data under a mask.

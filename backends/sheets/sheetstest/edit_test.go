@@ -131,16 +131,22 @@ func TestStateOfNothing(t *testing.T) {
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sheetstest.Options{})
-	r.must(t, addTab(7, "T"), put(7, 0, 0, "x"), mark(7, 5, "v"))
-	id, err := r.Copy(r.id)
+	r.must(t, addTab(7, "T"), put(7, 0, 0, "x"), mark(7, 4, "v"), mark(7, 5, "v"), mark(7, 6, "v"))
+	first := r.id
+	id, err := r.Copy(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := r.id
+	r.must(t, put(7, 0, 1, "first"), mark(7, 7, "first"))
 	r.id = id
-	r.must(t, put(7, 0, 0, "y"))
-	if got, want := fmt.Sprintf("%v %v %d %s", r.Rows(id, "T"), r.Rows(first, "T"), r.Metadata(id)[0].MetadataId, tabs(r)),
-		"[[y]] [[x]] 5 Sheet1#0 1000x26, T#7 1000x26"; got != want {
+	r.must(t, put(7, 0, 1, "copy"), mark(7, 7, "copy"))
+	for id, name := range map[string]string{first: "first", id: "copy"} {
+		m := r.Metadata(id)
+		if got, want := fmt.Sprintf("%v %d %s", r.Rows(id, "T"), len(m), m[3].MetadataValue), fmt.Sprintf("[[x %s]] 4 %s", name, name); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got, want := tabs(r), "Sheet1#0 1000x26, T#7 1000x26"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if _, err := r.Copy("nowhere"); err == nil {

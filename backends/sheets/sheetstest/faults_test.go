@@ -159,6 +159,7 @@ func TestLateWritesLandInOrder(t *testing.T) {
 	}
 	late(put(0, 1, 0, "on demand"))
 	late(put(9, 0, 0, "refused"))
+	late() // Does not even decode.
 	if n := r.DeliverLate(); n != 1 {
 		t.Errorf("got %d delivered, want 1", n)
 	}
@@ -291,6 +292,26 @@ func TestAppendsLoseRows(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestAppendsInOneBatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sheetstest.Options{})
+	r.must(t, put(0, 0, 0, "x"), appendRows(row("a"), row("b")), appendRows(row("c")))
+	if got, want := show(r.Rows(r.id, "Sheet1")), "[[x] [a] [b] [c]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAppendToAStaleEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sheetstest.Options{})
+	r.must(t, put(0, 0, 0, "x"))
+	r.Inject(sheetstest.OpBatchUpdate, 1, sheetstest.Fault{Stale: 1})
+	r.must(t, appendRows(row("y")), appendRows(row("z")))
+	if got, want := show(r.Rows(r.id, "Sheet1")), "[[y] [z]]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

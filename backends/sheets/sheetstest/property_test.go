@@ -3,9 +3,11 @@ package sheetstest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"google.golang.org/api/sheets/v4"
 	"pgregory.net/rapid"
 
 	"github.com/goferry/goferry/backends/sheets/sheetstest"
@@ -56,4 +58,56 @@ func (r *rig) checkWhole(t *rapid.T, n int64, done bool) {
 	if marks > 1 || (marks == 1) != wrote || wrote != tab || done && !wrote {
 		t.Fatalf("batch %d: got %d marks, row %t, tab %t, answered %t", n, marks, wrote, tab, done)
 	}
+}
+
+// TestVersionsNeverChange runs random batches, some of them refused at their
+// end, and reads every version again: a refused batch leaves no version, and no
+// batch changes an older one.
+func TestVersionsNeverChange(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, sheetstest.Options{})
+		r.must(t, updateAt(0, 0, row("a", "b", "c"), row("d", "e", "f"), row("g", "h", "i")), mark(0, 1, "v"), protect(sheets.GridRange{}, 1))
+		versions := []string{r.whole(t, 0)}
+		for range rapid.IntRange(1, 8).Draw(t, "batches") {
+			requests := rapid.SliceOfN(rapid.Custom(anyRequest), 1, 3).Draw(t, "requests")
+			if _, err := r.batch(context.Background(), requests...); err == nil {
+				versions = append(versions, r.whole(t, 0))
+			}
+			for back, want := range slices.Backward(versions) {
+				if got := r.whole(t, len(versions)-1-back); got != want {
+					t.Fatalf("version %d: got  %s\nwant %s", back, got, want)
+				}
+			}
+		}
+	})
+}
+
+// whole is everything of a version, that many commits ago.
+func (r *rig) whole(t fatal, back int) string {
+	r.Inject(sheetstest.OpGet, 1, sheetstest.Fault{Stale: back})
+	return wire(t, r, "includeGridData=true&fields=sheets(properties,protectedRanges,developerMetadata,data.rowData)")
+}
+
+// anyRequest draws a request that is often, but not always, valid.
+func anyRequest(t *rapid.T) *sheets.Request {
+	i := rapid.Int64Range(0, 3).Draw(t, "i")
+	dimension := rapid.SampledFrom([]string{"ROWS", "COLUMNS"}).Draw(t, "dimension")
+	return rapid.SampledFrom([]*sheets.Request{
+		put(0, i, i, "x", nil, 5),
+		put(9, 0, 0, "refused"),
+		appendRows(row("y")),
+		updateRange(&sheets.GridRange{StartRowIndex: i}, "userEnteredValue"),
+		appendDim(dimension, 1),
+		insertDim(dimension, i, i+1),
+		deleteDim(dimension, i, i+1),
+		setProperties("gridProperties", sheets.SheetProperties{GridProperties: &sheets.GridProperties{RowCount: i + 1, ColumnCount: 4}}),
+		setProperties("title", sheets.SheetProperties{Title: fmt.Sprint("T", i)}),
+		addTab(i, fmt.Sprint("Added", i)),
+		deleteTab(i),
+		mark(0, i, "w"),
+		deleteMetadata(&sheets.DataFilter{DeveloperMetadataLookup: &sheets.DeveloperMetadataLookup{MetadataId: i}}),
+		protect(sheets.GridRange{}, i),
+		unprotect(i),
+	}).Draw(t, "request")
 }

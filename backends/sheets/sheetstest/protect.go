@@ -63,14 +63,13 @@ func (b *book) protectedBy(id int64) *tab {
 var errProtected = firmly("You are trying to edit a protected cell or object. " +
 	"Please contact the spreadsheet owner to remove protection if you need to edit.")
 
-// editable returns the tab for writing, unless somebody else protected it. A
-// warning is for people and refuses nothing.
+// editable returns the tab for writing, unless somebody else protected it.
 func (d *draft) editable(id int64) (*tab, error) {
 	t, err := d.writable(id)
 	if err != nil {
 		return nil, err
 	}
-	if !d.person && slices.ContainsFunc(t.protected, func(p *sheets.ProtectedRange) bool { return !p.WarningOnly && !p.RequestingUserCanEdit }) {
+	if !d.person && slices.ContainsFunc(t.protected, func(p *sheets.ProtectedRange) bool { return !p.RequestingUserCanEdit }) {
 		return nil, errProtected
 	}
 	return t, nil

@@ -153,22 +153,37 @@ func TestGet(t *testing.T) {
 
 // wire is the answer to spreadsheets.get as it is sent, its names sorted. The
 // client would drop the zeros when it encodes an answer again.
-func wire(t *testing.T, r *rig, query string) string {
+func wire(t fatal, r *rig, query string) string {
 	t.Helper()
 	res, err := r.Client().Get("https://sheets.test/v4/spreadsheets/" + r.id + "?" + query)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("wire: %v", err)
 	}
 	defer res.Body.Close()
 	var tree any
 	if err := json.NewDecoder(res.Body).Decode(&tree); err != nil {
-		t.Fatal(err)
+		t.Fatalf("wire: %v", err)
 	}
 	sorted, err := json.Marshal(tree)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("wire: %v", err)
 	}
 	return string(sorted)
+}
+
+// TestMaskedReadsChangeNothing: what a mask takes from an answer stays in the
+// spreadsheet.
+func TestMaskedReadsChangeNothing(t *testing.T) {
+	t.Parallel()
+	r := table(t)
+	r.must(t, protect(sheets.GridRange{SheetId: 7}, 3), mark(7, 5, "v"))
+	before := wire(t, r, "includeGridData=true")
+	for _, fields := range []string{"sheets.protectedRanges.protectedRangeId", "sheets.developerMetadata.metadataId", "sheets.data.startRow", "sheets.properties.title"} {
+		wire(t, r, "fields="+fields)
+	}
+	if after := wire(t, r, "includeGridData=true"); after != before {
+		t.Errorf("got  %s\nwant %s", after, before)
+	}
 }
 
 func TestFieldsThatDoNotExist(t *testing.T) {

@@ -104,7 +104,7 @@ func (s *Server) base(id string) *book {
 // draft copies a book for writing.
 func (s *Server) draft(b *book) *draft {
 	d := &draft{
-		book: *b, traits: s.traits, limit: s.maxCells, random: s.random,
+		book: *b, base: b, traits: s.traits, limit: s.maxCells, random: s.random,
 		appended: map[int64]int{}, owned: map[*tab]bool{},
 	}
 	d.tabs = slices.Clone(b.tabs)
