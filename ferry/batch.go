@@ -14,11 +14,12 @@ import (
 type batch[K comparable, I, O any] struct {
 	ferry   *Ferry[K, I, O]
 	node    node[*batch[K, I, O]] // in flying, until answered; since is its start
-	lane    *lane[K, I, O]
+	lane    *lane[K, I, O]        // until the batch is finished
+	key     K
 	ins     []I
-	waiters []*waiter[K, I, O] // guarded by ferry.mu while the call is out; nil once they are answered
-	values  context.Context    // of the first caller
-	oldest  time.Time          // the submission of the first input
+	waiters list[*waiter[K, I, O]] // guarded by ferry.mu; empty once they are settled
+	values  context.Context        // of the first caller
+	oldest  time.Time              // the submission of the first input
 	weight  int
 	flush   []*flush // guarded by ferry.mu; those that wait for the batch
 	lanes   int      // of the ferry, when it was made
@@ -35,8 +36,8 @@ type batch[K comparable, I, O any] struct {
 func newBatch[K comparable, I, O any](f *Ferry[K, I, O], l *lane[K, I, O], n, weight int) *batch[K, I, O] {
 	first := l.queue.head.value
 	b := &batch[K, I, O]{
-		ferry: f, lane: l, weight: weight,
-		ins: make([]I, n), waiters: make([]*waiter[K, I, O], n),
+		ferry: f, lane: l, key: l.key, weight: weight,
+		ins:    make([]I, 0, n),
 		values: first.ctx, oldest: first.node.since, lanes: len(f.lanes),
 	}
 	b.node.value = b
@@ -55,31 +56,34 @@ func (b *batch[K, I, O]) run() {
 		b.ferry.cfg.Observer.ended(ctx, b, b.err)
 	}()
 	ctx = b.ferry.cfg.Observer.started(b, b)
-	b.outs, b.err = b.ferry.call(ctx, b.lane.key, b.ins)
+	b.outs, b.err = b.ferry.call(ctx, b.key, b.ins)
 	if b.err == nil && len(b.outs) != len(b.ins) {
 		b.err = &CountError{Got: len(b.outs), Want: len(b.ins)}
 	}
 }
 
-// answer gives waiters, whose batch b is or was, the answer of the call.
-func (b *batch[K, I, O]) answer(waiters []*waiter[K, I, O], err error) {
-	if err != nil {
-		err = &Error{Key: b.lane.key, Sent: true, Err: err}
+// answer gives waiters, who were those of b, the answer of the call.
+func (b *batch[K, I, O]) answer(waiters list[*waiter[K, I, O]], err error) {
+	if waiters.len == 0 {
+		return // They were answered before: the call was out for too long.
 	}
-	var none O
-	for i, w := range waiters {
-		if err != nil {
-			w.answer(none, err)
-		} else {
-			w.answer(b.outs[i], nil)
+	if err != nil {
+		err = &Error{Key: b.key, Sent: true, Err: err}
+	}
+	i := 0
+	for w := range waiters.all {
+		if err == nil {
+			w.out = b.outs[i]
 		}
+		w.answer(err)
+		i++
 	}
 }
 
 // info is what an observer is told.
 func (b *batch[K, I, O]) info() Batch {
 	return Batch{
-		Key:    b.lane.key,
+		Key:    b.key,
 		Size:   len(b.ins),
 		Weight: b.weight,
 		Wait:   max(b.node.since.Sub(b.oldest), 0), // The clock is read before the lock is taken.
@@ -178,9 +182,9 @@ func (b *batch[K, I, O]) Value(key any) any {
 func (b *batch[K, I, O]) callers() []context.Context {
 	b.ferry.mu.Lock()
 	defer b.ferry.mu.Unlock()
-	ctxs := make([]context.Context, len(b.waiters))
-	for i, w := range b.waiters {
-		ctxs[i] = w.ctx
+	ctxs := make([]context.Context, 0, b.waiters.len)
+	for w := range b.waiters.all {
+		ctxs = append(ctxs, w.ctx)
 	}
 	return ctxs
 }

@@ -47,7 +47,7 @@ func (f *Ferry[K, I, O]) flush(lanes ...*lane[K, I, O]) *flush {
 			l.flushes++
 			fl.lanes++
 			f.place(l)
-		} else if l.stage == busy && l.batch.waiters != nil {
+		} else if l.stage == busy && l.batch.waiters.len > 0 {
 			l.batch.flush = append(l.batch.flush, fl)
 			fl.lanes++
 		}
@@ -88,7 +88,7 @@ func passOn[K comparable, I, O any](w *waiter[K, I, O]) {
 		return
 	}
 	l.flushes -= len(flushes)
-	if l.stage == busy && l.batch.waiters != nil {
+	if l.stage == busy && l.batch.waiters.len > 0 {
 		l.batch.flush = append(l.batch.flush, flushes...)
 	} else {
 		landed(flushes)
@@ -156,9 +156,8 @@ func (f *Ferry[K, I, O]) refuseWaiters() {
 }
 
 func (f *Ferry[K, I, O]) refuseClosed(w *waiter[K, I, O]) {
-	var none O
 	w.state = settled
-	w.answer(none, &Error{Key: w.lane.key, Err: ErrClosed})
+	w.answer(&Error{Key: w.lane.key, Err: ErrClosed})
 }
 
 // giveUp ends what Close cannot wait for, and says whether the ferry has drained all the same.

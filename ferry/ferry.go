@@ -24,6 +24,7 @@ type Ferry[K comparable, I, O any] struct {
 	mu       sync.Mutex
 	lanes    map[K]*lane[K, I, O]      // those with an input accepted, waiting or in flight
 	peak     int                       // the most lanes since the map was made
+	spare    []*lane[K, I, O]          // forgotten, to be used again
 	ready    list[*lane[K, I, O]]      // wait for a slot, first come, first served
 	linger   timeline[*lane[K, I, O]]  // wait for their linger to end
 	flying   timeline[*batch[K, I, O]] // in flight, until answered

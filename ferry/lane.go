@@ -30,8 +30,13 @@ const (
 func (f *Ferry[K, I, O]) laneOf(key K) *lane[K, I, O] {
 	l := f.lanes[key]
 	if l == nil {
-		l = &lane[K, I, O]{key: key}
-		l.node.value = l
+		if last := len(f.spare) - 1; last >= 0 {
+			l, f.spare = f.spare[last], f.spare[:last]
+		} else {
+			l = &lane[K, I, O]{}
+			l.node.value = l
+		}
+		l.key = key
 		f.lanes[key] = l
 		f.peak = max(f.peak, len(f.lanes))
 	}
@@ -72,8 +77,16 @@ func (f *Ferry[K, I, O]) unplace(l *lane[K, I, O]) {
 	l.stage = empty
 }
 
+// maxSpare bounds the lanes that are kept for later keys.
+const maxSpare = 256
+
 func (f *Ferry[K, I, O]) forget(l *lane[K, I, O]) {
 	delete(f.lanes, l.key)
+	if len(f.spare) < maxSpare {
+		*l = lane[K, I, O]{}
+		l.node.value = l
+		f.spare = append(f.spare, l)
+	}
 	if f.peak >= shrinkAt && len(f.lanes) <= f.peak/8 {
 		f.peak = len(f.lanes)
 		lanes := make(map[K]*lane[K, I, O], f.peak)
@@ -245,12 +258,13 @@ func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Time) *batch[K, I, O] {
 		weight += w.weight
 	}
 	b := newBatch(f, l, n, weight)
-	for i := range n {
+	for range n {
 		w := l.queue.head.value
 		f.release(w)
 		l.flushes -= len(w.flush)
 		w.state = flying
-		b.ins[i], b.waiters[i] = w.in, w
+		b.ins = append(b.ins, w.in)
+		b.waiters.pushBack(&w.node)
 	}
 	l.stage, l.batch = busy, b
 	f.flying.push(&b.node, now)

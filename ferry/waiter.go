@@ -7,7 +7,7 @@ import (
 
 // waiter is one submitted input with its caller.
 type waiter[K comparable, I, O any] struct {
-	node  node[*waiter[K, I, O]]  // in the queue of its lane or in a line; since is its submission
+	node  node[*waiter[K, I, O]]  // in a line, the queue of its lane or its batch; since is its submission
 	lane  *lane[K, I, O]          // until settled
 	line  *list[*waiter[K, I, O]] // the line it waits in
 	state state
@@ -40,8 +40,9 @@ func newWaiter[K comparable, I, O any]() *waiter[K, I, O] {
 	return w
 }
 
-func (w *waiter[K, I, O]) answer(out O, err error) {
-	w.out, w.err = out, err
+// answer hands w to its caller, who may give it to a later input at once.
+func (w *waiter[K, I, O]) answer(err error) {
+	w.err = err
 	w.answered <- struct{}{}
 }
 

@@ -42,7 +42,7 @@ func (f *Ferry[K, I, O]) work(done *batch[K, I, O]) {
 func (f *Ferry[K, I, O]) next(done *batch[K, I, O], me chan struct{}) (b *batch[K, I, O], stay bool) {
 	now := time.Now()
 	f.mu.Lock()
-	var waiters []*waiter[K, I, O]
+	var waiters list[*waiter[K, I, O]]
 	if done == nil {
 		f.workers.waking = false
 	} else {
@@ -70,7 +70,7 @@ func (f *Ferry[K, I, O]) next(done *batch[K, I, O], me chan struct{}) (b *batch[
 }
 
 // finish ends b in the ferry's books and answers the waiters that have no answer yet.
-func (f *Ferry[K, I, O]) finish(b *batch[K, I, O]) []*waiter[K, I, O] {
+func (f *Ferry[K, I, O]) finish(b *batch[K, I, O]) list[*waiter[K, I, O]] {
 	f.inFlight--
 	waiters := f.settle(b)
 	b.lane.stage, b.lane.batch = empty, nil
@@ -78,15 +78,15 @@ func (f *Ferry[K, I, O]) finish(b *batch[K, I, O]) []*waiter[K, I, O] {
 	return waiters
 }
 
-// settle takes the waiters of b out of its books, to be answered.
-func (f *Ferry[K, I, O]) settle(b *batch[K, I, O]) []*waiter[K, I, O] {
+// settle takes the waiters of b out of its books, to be answered. There are none if that was done before.
+func (f *Ferry[K, I, O]) settle(b *batch[K, I, O]) list[*waiter[K, I, O]] {
 	waiters := b.waiters
-	if waiters == nil {
-		return nil // They have been answered: the call was out for too long.
+	if waiters.len == 0 {
+		return waiters
 	}
-	b.waiters = nil
+	b.waiters = list[*waiter[K, I, O]]{}
 	f.flying.remove(&b.node)
-	for _, w := range waiters {
+	for w := range waiters.all {
 		w.state = settled
 		landed(w.flush)
 	}
