@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/goferry/goferry/sim/simstore"
 )
 
@@ -23,24 +25,26 @@ func (s set) within(t set) bool { return s&^t == 0 }
 // the store as it was when the call began, so the identity of a state covers it.
 type call struct {
 	Call
-	number     int // in the trace
-	ops        int
-	path       []byte // one letter per operation
-	expected   []byte // the path if nobody disturbs the call
-	hash       uint64 // of everything the call observed
-	cancelled  bool
-	panicked   bool
-	faults     int   // operations that met a fault
-	lastErr    error // of an operation
-	lastFailed simstore.Op
+	number    int // in the trace
+	ops       int
+	path      []byte // one letter per operation
+	expected  []byte // the path if nobody disturbs the call
+	hash      uint64 // of everything the call observed
+	cancelled bool
+	panicked  bool
+	faults    int   // operations that met a fault
+	lastErr   error // of an operation
 
 	stored, rows       int // of the cell when the call began
 	ownStored, ownRows int // thereof by this call
 
-	known   set  // ids that the call saw in the log
-	shown   set  // ids that the call knows to be in the view
-	read    bool // a read succeeded
-	last    set  // ids in the log of the last read
+	known   set             // ids that the call saw in the log
+	shown   set             // ids that the call knows to be in the view
+	read    bool            // a read succeeded
+	last    set             // ids in the log of the last read
+	held    simstore.Record // what the call saw last, until a write or a read failed
+	holds   bool
+	cleared bool // the marker is known to be cleared
 	missing set  // the last answer to that question
 	fresh   bool // missing was asked after the last read or commit
 
@@ -80,6 +84,20 @@ func (c *call) rowErr(id simstore.ID) (err error) {
 	return err
 }
 
+func (c *call) anyRowFailed() bool {
+	return slices.ContainsFunc(c.rowErrs, func(e rowErr) bool { return e.err != nil })
+}
+
+// inOrder says whether ids come in the order of the inputs.
+func (c *call) inOrder(ids []simstore.ID) bool {
+	for _, in := range c.Inputs {
+		if len(ids) > 0 && ids[0] == in.ID {
+			ids = ids[1:]
+		}
+	}
+	return len(ids) == 0
+}
+
 func (c *call) count(op simstore.Op) (n int) {
 	for _, l := range c.path {
 		if l == letters[op] {
@@ -96,7 +114,7 @@ const letters = "rcpmwxl"
 func (c *call) observe(m simstore.Marker, r simstore.Request, a simstore.Answer) {
 	c.mix(uint64(r.Op))
 	if a.Err != nil {
-		c.lastErr, c.lastFailed = a.Err, r.Op
+		c.lastErr = a.Err
 	}
 	switch {
 	case r.Op == simstore.Put:
@@ -105,6 +123,7 @@ func (c *call) observe(m simstore.Marker, r simstore.Request, a simstore.Answer)
 			c.shown |= 1 << r.Row
 		}
 	case a.Err != nil || c.panicked:
+		c.holds = false
 	case r.Op == simstore.Read:
 		c.read, c.last, c.fresh = true, setOf(a.Record.Log), false
 		c.sees(m, a.Record)
@@ -117,12 +136,15 @@ func (c *call) observe(m simstore.Marker, r simstore.Request, a simstore.Answer)
 		c.mix(uint64(c.missing))
 	case r.Op == simstore.Project, r.Op == simstore.Clear:
 		c.shown |= setOf(r.Held.Log)
+		c.cleared = true
 	}
 }
 
 func (c *call) sees(m simstore.Marker, r simstore.Record) {
+	c.held, c.holds = r, true
 	c.known |= setOf(r.Log)
-	if !m.Pending(r) {
+	c.cleared = !m.Pending(r)
+	if c.cleared {
 		c.shown |= setOf(r.Log)
 	}
 	c.mix(uint64(r.Version)<<8 | uint64(r.Marker))

@@ -41,9 +41,7 @@ func TestLinearizable(t *testing.T) {
 		made++
 		queried += len(views)
 	})
-	if want := *histories / perScenario; made < want {
-		t.Errorf("made %d histories, want %d", made, want)
-	}
+	enough(t, made, *histories/perScenario)
 	t.Logf("%d histories, %d operations on views", made, queried)
 }
 

@@ -46,6 +46,10 @@ const (
 	// Cost: an undisturbed call is exactly read, commit, project. Nothing is written that changes nothing, and there
 	// are no more tries than the schedule allows.
 	Cost Law = "cost"
+	// Fresh: a write is made for the record that the call saw last.
+	Fresh Law = "fresh"
+	// Order: a batch is folded in its order.
+	Order Law = "order"
 	// Cancelled: when the caller has left, only the operation in flight is finished.
 	Cancelled Law = "cancelled"
 	// Contained: a panic of the store ends the call and never leaves it.
@@ -161,6 +165,10 @@ func (w *world) asked(p *process, r simstore.Request) {
 		w.broke(Cancelled, "%s: a %v after the caller had left", who, r.Op)
 	case c.panicked:
 		w.broke(Contained, "%s: a %v after a panic", who, r.Op)
+	case r.Op.Writes() && r.Op != simstore.Put && !(c.holds && same(r.Held, c.held)):
+		w.broke(Fresh, "%s: a %v for another record than the call saw last", who, r.Op)
+	case r.Op == simstore.Commit && !c.inOrder(r.Log[min(len(r.Held.Log), len(r.Log)):]):
+		w.broke(Order, "%s: a commit of %v to %v, which is not the order of the batch", who, r.Log, r.Held.Log)
 	case r.Op == simstore.Commit && slices.Equal(r.Log, r.Held.Log):
 		w.broke(Cost, "%s: a commit that changes nothing", who)
 	case (r.Op == simstore.Project || r.Op == simstore.Missing) && !w.s.Store.Marker.Pending(r.Held):
@@ -170,6 +178,10 @@ func (w *world) asked(p *process, r simstore.Request) {
 	case r.Op == simstore.Put && !c.missing.has(r.Row):
 		w.broke(Cost, "%s: put %v, which is in the view", who, r.Row)
 	}
+}
+
+func same(a, b simstore.Record) bool {
+	return a.Version == b.Version && a.Marker == b.Marker && slices.Equal(a.Log, b.Log)
 }
 
 // disturbances counts what kept a call from succeeding: its faults, and the writes of others, its own late ones
@@ -226,8 +238,13 @@ func (w *world) answered(p *process, outs []Outcome, err error) {
 	case len(outs) != len(c.Inputs):
 		w.broke(Truth, "%s: %d answers for %d inputs", p.spec.Name, len(outs), len(c.Inputs))
 	default:
+		complete := w.s.Layout != LogOnly && !c.anyRowFailed() && !c.cancelled
 		for i, in := range c.Inputs {
 			w.checkOutcome(p, in, outs[i])
+			complete = complete && outs[i].Status == projected.Projected
+		}
+		if complete && !c.cleared {
+			w.broke(Evidence, "%s: answered projected, and does not know the marker to be cleared", p.spec.Name)
 		}
 		w.cover(c, outs)
 	}
@@ -374,7 +391,7 @@ func (w *world) resumed(p *process, left projected.Projection[simstore.ID], err 
 	switch {
 	case !done.within(view):
 		w.broke(Truth, "%s: resume answered complete, and the view is %v", who, w.store.Cell(c.Key).View)
-	case !done.within(c.shown):
+	case !done.within(c.shown), len(left) == 0 && !c.cleared:
 		w.broke(Evidence, "%s: resume answered complete, which it does not know", who)
 	case len(left) > 0:
 		w.coverage["resume left rows"]++
