@@ -110,7 +110,11 @@ func errorOf(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	failure, _ := errors.AsType[*grid.Failure](err)
+	failure, failed := errors.AsType[*grid.Failure](err)
+	var cause error // Not a nil *Failure in an error.
+	if failed {
+		cause = failure
+	}
 	switch {
 	case errors.Is(err, fence.ErrConflict):
 		return &Error{Code: CodeConflict, Detail: "another writer came first", Err: fence.ErrConflict}
@@ -119,19 +123,19 @@ func errorOf(err error) *Error {
 	case errors.Is(err, fence.ErrRefused):
 		return &Error{Code: CodeInternalError, Detail: "the service refuses the batch", Err: fence.ErrRefused}
 	case errors.Is(err, fence.ErrDenied):
-		return &Error{Code: CodeConfiguration, Detail: "no access, or no such spreadsheet", Err: failure}
+		return &Error{Code: CodeConfiguration, Detail: "no access, or no such spreadsheet", Err: cause}
 	case errors.Is(err, fence.ErrUnknown):
-		return &Error{Code: CodeUnknownOutcome, Detail: "the write may have happened, or may still", Err: failure}
+		return &Error{Code: CodeUnknownOutcome, Detail: "the write may have happened, or may still", Err: cause}
 	case errors.Is(err, fence.ErrMissing), errors.Is(err, fence.ErrUnreadable):
 		return &Error{Code: CodeFenceBroken, Sheet: fence.Title, Detail: "the fence is gone or edited; RepairFence lays a new one"}
 	case errors.Is(err, fence.ErrCopied):
 		return &Error{Code: CodeFenceBroken, Sheet: fence.Title, Detail: "the spreadsheet is a copy; RepairFence makes it its own"}
 	case errors.Is(err, fence.ErrForeign):
 		return &Error{Code: CodeSystemSheetNameCollision, Sheet: fence.Title, Detail: "its title or id is taken by something else"}
-	case failure != nil && failure.Kind == grid.Denied:
-		return &Error{Code: CodeConfiguration, Detail: "no access, or no such spreadsheet", Err: failure}
-	case failure != nil:
-		return &Error{Code: CodeInternalError, Detail: "a read failed", Err: failure}
+	case failed && failure.Kind == grid.Denied:
+		return &Error{Code: CodeConfiguration, Detail: "no access, or no such spreadsheet", Err: cause}
+	case failed:
+		return &Error{Code: CodeInternalError, Detail: "a read failed", Err: cause}
 	}
 	return &Error{Code: CodeInternalError, Err: err}
 }

@@ -403,7 +403,7 @@ func TestALostTab(t *testing.T) {
 func TestAFullSpreadsheet(t *testing.T) {
 	t.Parallel()
 	one(t, func(w world) {
-		w = newWorld(w.TB, sheetstest.Options{TB: w.TB, MaxCells: 26_500}, sheets.MetadataFence)
+		w = newWorld(w.tb, sheetstest.Options{TB: w, MaxCells: 26_500}, sheets.MetadataFence)
 		q := w.start()
 		full := false
 		for i := range 200 {

@@ -26,7 +26,7 @@ var orders = sheets.Table{Name: "Orders", Key: "id", Columns: []string{"id", "to
 
 // world is one spreadsheet on a server, and the processes that work on it.
 type world struct {
-	testing.TB
+	tb
 	server *sheetstest.Server
 	id     string
 	fence  sheets.FenceKind
@@ -68,9 +68,19 @@ func one(t *testing.T, test func(w world)) {
 	})
 }
 
-func newWorld(t testing.TB, opts sheetstest.Options, fence sheets.FenceKind) world {
+// tb is the part of a test, or of a property, that the helpers use.
+type tb interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
+func newWorld(t tb, opts sheetstest.Options, fence sheets.FenceKind) world {
 	server := sheetstest.New(opts)
-	return world{TB: t, server: server, id: server.Create("book"), fence: fence, opened: new([]*sheets.Queue)}
+	return world{tb: t, server: server, id: server.Create("book"), fence: fence, opened: new([]*sheets.Queue)}
 }
 
 // close ends the processes: a bubble must end without goroutines.
