@@ -19,7 +19,7 @@ type batch[K comparable, I, O any] struct {
 	ins     []I
 	waiters list[*waiter[K, I, O]] // guarded by ferry.mu; empty once they are settled
 	values  context.Context        // of the first caller
-	oldest  time.Time              // the submission of the first input
+	oldest  time.Duration          // the submission of the first input
 	weight  int
 	flush   []*flush // guarded by ferry.mu; those that wait for the batch
 	lanes   int      // of the ferry, when it was made
@@ -86,8 +86,8 @@ func (b *batch[K, I, O]) info() Batch {
 		Key:    b.key,
 		Size:   len(b.ins),
 		Weight: b.weight,
-		Wait:   max(b.node.since.Sub(b.oldest), 0), // The clock is read before the lock is taken.
-		Start:  b.node.since,
+		Wait:   max(b.node.since-b.oldest, 0), // The clock is read before the lock is taken.
+		Start:  b.ferry.clock.time(b.node.since),
 		Lanes:  b.lanes,
 	}
 }
@@ -122,7 +122,7 @@ func (b *batch[K, I, O]) passed() error {
 // Deadline is part of [context.Context].
 func (b *batch[K, I, O]) Deadline() (time.Time, bool) {
 	if timeout := b.ferry.cfg.BatchTimeout; timeout > 0 {
-		return b.node.since.Add(timeout), true
+		return b.ferry.clock.time(b.node.since + timeout), true
 	}
 	return time.Time{}, false
 }

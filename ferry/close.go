@@ -17,6 +17,7 @@ type flush struct {
 // their callers. It answers the context's error if ctx ends first.
 func (f *Ferry[K, I, O]) Flush(ctx context.Context) error {
 	f.mu.Lock()
+	f.endLingers() // In their order: that of the map is none.
 	flush := f.flush(slices.Collect(maps.Values(f.lanes))...)
 	f.mu.Unlock()
 	return flush.wait(ctx)

@@ -294,6 +294,7 @@ func TestL22TheLargestTimeouts(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				cfg.MaxInFlight = 1
 				p := open(t, cfg)
+				pass(time.Second) // Sums of times must not wrap around either.
 				tickets := []*ticket{p.submit("a1"), p.submit("b1")}
 				if cfg.Overflow != ferry.Reject {
 					tickets = append(tickets, p.submit("c1"))
@@ -301,6 +302,9 @@ func TestL22TheLargestTimeouts(t *testing.T) {
 				pass(20 * time.Second)
 				for _, tk := range tickets {
 					tk.wantPending(t)
+					if err := p.trip(tk.in[:1]).ctx.Err(); err != nil {
+						t.Errorf("%s: the call's context: got %v, want nil", tk.in, err)
+					}
 					p.land(tk.in[:1])
 					tk.wantAnswer(t)
 				}

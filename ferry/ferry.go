@@ -16,6 +16,7 @@ type Ferry[K comparable, I, O any] struct {
 	weigh func(I) int
 	call  func(context.Context, K, []I) ([]O, error)
 
+	clock     clock
 	checkHash bool      // K may hold a value that cannot be hashed
 	idle      sync.Pool // of *waiter, whose callers have their answers
 
@@ -70,16 +71,17 @@ func PerKeyWeighed[K comparable, I, O any](cfg Config, keyOf func(I) K, weigh fu
 		keyOf:     keyOf,
 		weigh:     weigh,
 		call:      call,
+		clock:     clock{time.Now()},
 		checkHash: mayNotHash(reflect.TypeFor[K]()),
 		lanes:     map[K]*lane[K, I, O]{},
 		refused:   map[Bound]uint64{},
 		drained:   make(chan struct{}),
 	}
 	f.idle.New = func() any { return newWaiter[K, I, O]() }
-	f.linger.start(&f.mu, f.cfg.Linger, f.endLinger)
+	f.linger.start(&f.mu, f.clock, f.cfg.Linger, f.endLinger)
 	longest := f.cfg.BatchTimeout + f.cfg.CancelGrace
 	if f.cfg.BatchTimeout > 0 && f.cfg.CancelGrace >= 0 && longest > 0 { // A sum that wraps around is never over.
-		f.flying.start(&f.mu, longest, f.abandon)
+		f.flying.start(&f.mu, f.clock, longest, f.abandon)
 	}
 	f.workers.mu = &f.mu
 	return f
@@ -134,7 +136,7 @@ func (f *Ferry[K, I, O]) enqueue(ctx context.Context, in I) (*waiter[K, I, O], e
 		return nil, &Error{Key: key, Err: ErrReentrant}
 	}
 	w := f.idle.Get().(*waiter[K, I, O])
-	w.ctx, w.in, w.weight, w.node.since = ctx, in, weight, time.Now()
+	w.ctx, w.in, w.weight, w.node.since = ctx, in, weight, f.clock.now()
 	f.mu.Lock()
 	err = f.arrive(w, key)
 	f.mu.Unlock()

@@ -59,7 +59,7 @@ func (f *Ferry[K, I, O]) place(l *lane[K, I, O]) {
 	case f.mayLinger(l):
 		if l.stage == empty {
 			l.stage = lingering
-			f.linger.push(&l.node, time.Now())
+			f.linger.push(&l.node, f.clock.now())
 		}
 	default:
 		f.endLinger(l)
@@ -199,10 +199,10 @@ func (f *Ferry[K, I, O]) accept(w *waiter[K, I, O]) {
 	l.weight += w.weight
 	f.queued++
 	f.weight += w.weight
-	f.place(l)
 	if f.isFull() {
-		f.endLingers()
+		f.endLingers() // Of the others first, which began before that of l, if l was empty.
 	}
+	f.place(l)
 }
 
 // release takes w out of its lane's queue, with its place and its room.
@@ -248,7 +248,7 @@ func (f *Ferry[K, I, O]) quitLine(w *waiter[K, I, O]) {
 }
 
 // take makes the next batch of l, as large as it may be.
-func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Time) *batch[K, I, O] {
+func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Duration) *batch[K, I, O] {
 	n, weight := 0, 0
 	for w := range l.queue.all {
 		if n == f.cfg.MaxBatch || w.weight > f.cfg.MaxWeight-weight {

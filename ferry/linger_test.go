@@ -2,6 +2,7 @@ package ferry_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -263,4 +264,33 @@ func TestL17LingersOfManyLanesEndEachAtItsTime(t *testing.T) {
 		p.wantOut("a1", "b1", "c1")
 		p.landAll()
 	})
+}
+
+// Lanes whose lingers end together are served in the order in which these began, the one that ended them last.
+func TestL18LingersThatEndTogetherKeepTheirOrder(t *testing.T) {
+	for name, end := range map[string]func(p *port){
+		"bound":       func(p *port) { p.submit("g1*7") },
+		"no room":     func(p *port) { p.submit("g1*9") },
+		"flush":       func(p *port) { p.submit("g1*1"); flushing(p.Flush) },
+		"close":       func(p *port) { p.submit("g1*1"); p.closing() },
+		"at one time": func(p *port) { p.submit("g1*1"); pass(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				p := open(t, ferry.Config{Linger: time.Hour, MaxInFlight: 1, MaxQueuedWeight: 10, Overflow: ferry.Wait})
+				p.submit("d1", "b1", "f1", "a1*3", "e1", "c1")
+				end(p)
+				var keys []string
+				for out := p.keysOut(); len(out) > 0; out = p.keysOut() {
+					keys = append(keys, out...)
+					p.landAllOnce()
+				}
+				if got := strings.Join(keys, ""); got != "dbfaecg" && !(name == "no room" && got == "dbfaec") {
+					t.Errorf("order: got %q, want dbfaec and then g", got)
+				}
+				pass(time.Hour) // The one that waited for room lingers on its own.
+				p.landAll()
+			})
+		})
+	}
 }

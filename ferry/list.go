@@ -15,7 +15,7 @@ type list[T any] struct {
 type node[T any] struct {
 	prev, next *node[T]
 	value      T
-	since      time.Time // when it joined, where that matters
+	since      time.Duration // when it joined by the clock of the ferry, where that matters
 }
 
 func (l *list[T]) pushBack(n *node[T]) {
@@ -61,22 +61,29 @@ func (l *list[T]) all(yield func(T) bool) {
 	}
 }
 
+// clock counts from its beginning. Its readings are half as long as those of package time, and twice as quick.
+type clock struct{ began time.Time }
+
+func (c clock) now() time.Duration               { return time.Since(c.began) }
+func (c clock) time(now time.Duration) time.Time { return c.began.Add(now) }
+
 // timeline is a list whose values all stay for the same time at most: one timer, for the oldest, serves them all.
 // It is not armed while the list is empty.
 type timeline[T any] struct {
 	list[T]
-	mu    *sync.Mutex   // guards the timeline
+	mu    *sync.Mutex // guards the timeline
+	clock clock
 	stay  time.Duration // from joining until due
 	due   func(T)       // takes a value whose time is over out of the list, with mu held; nil for never
 	timer *time.Timer   // nil before the first value
 	armed bool
 }
 
-func (t *timeline[T]) start(mu *sync.Mutex, stay time.Duration, due func(T)) {
-	t.mu, t.stay, t.due = mu, stay, due
+func (t *timeline[T]) start(mu *sync.Mutex, c clock, stay time.Duration, due func(T)) {
+	t.mu, t.clock, t.stay, t.due = mu, c, stay, due
 }
 
-func (t *timeline[T]) push(n *node[T], now time.Time) {
+func (t *timeline[T]) push(n *node[T], now time.Duration) {
 	n.since = now
 	t.pushBack(n)
 	if t.due != nil && !t.armed {
@@ -99,9 +106,9 @@ func (t *timeline[T]) fire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.armed = false
-	now := time.Now()
+	now := t.clock.now()
 	for t.len > 0 {
-		if left := t.stay - now.Sub(t.head.since); left > 0 {
+		if left := t.stay - (now - t.head.since); left > 0 {
 			t.arm(left)
 			return
 		}

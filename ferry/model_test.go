@@ -21,8 +21,6 @@ import (
 )
 
 // model is what a ferry should do, in slices and maps. It counts nothing: what is bounded is looked up every time.
-// Where several lanes become ready by one event, their order is not promised, so the model follows what it
-// sees and checks that it may be.
 type model struct {
 	cfg   ferry.Config // without zeros
 	lanes map[string]*modelLane
@@ -30,7 +28,7 @@ type model struct {
 	calls []*modelCall
 	fls   []*modelFlush
 	now   time.Time
-	event int // numbers what happens from outside
+	turn  int // numbers the lanes that begin to linger or become ready
 
 	refused  map[ferry.Bound]uint64
 	closing  bool
@@ -46,7 +44,7 @@ type modelLane struct {
 	lingering bool
 	until     time.Time
 	ready     bool
-	since     int // the event that made it ready
+	since     int // the turn when it began to linger or became ready
 }
 
 type modelCall struct {
@@ -152,19 +150,31 @@ func (m *model) place(l *modelLane) {
 	case !m.mayLinger(l):
 		m.makeReady(l)
 	case !l.lingering:
-		l.lingering, l.until = true, m.now.Add(m.cfg.Linger)
+		m.turn++
+		l.lingering, l.until, l.since = true, m.now.Add(m.cfg.Linger), m.turn
 	}
 }
 
-func (m *model) makeReady(l *modelLane) { l.lingering, l.ready, l.since = false, true, m.event }
+func (m *model) makeReady(l *modelLane) {
+	m.turn++
+	l.lingering, l.ready, l.since = false, true, m.turn
+}
 
-func (m *model) endLingers() {
+// endLingers ends those that are to end by now if due is set, otherwise all, in the order in which they began.
+func (m *model) endLingers(due bool) {
+	var lanes []*modelLane
 	for _, l := range m.lanes {
-		if l.lingering {
-			m.makeReady(l)
+		if l.lingering && !(due && l.until.After(m.now)) {
+			lanes = append(lanes, l)
 		}
 	}
+	slices.SortFunc(lanes, bySince)
+	for _, l := range lanes {
+		m.makeReady(l)
+	}
 }
+
+func bySince(l, other *modelLane) int { return cmp.Compare(l.since, other.since) }
 
 func (m *model) refuse(p *parcel, bound ferry.Bound) {
 	m.refused[bound]++
@@ -205,7 +215,7 @@ func (m *model) room(p *parcel) {
 		m.accept(p)
 		return
 	}
-	m.endLingers()
+	m.endLingers(false)
 	if m.cfg.Overflow == ferry.Reject {
 		m.refuse(p, m.sharedBound())
 	} else {
@@ -216,10 +226,10 @@ func (m *model) room(p *parcel) {
 func (m *model) accept(p *parcel) {
 	l := m.lane(p.key)
 	l.queue = append(l.queue, p)
-	m.place(l)
 	if m.full() {
-		m.endLingers()
+		m.endLingers(false)
 	}
+	m.place(l)
 }
 
 func (m *model) admit(l *modelLane) {
@@ -235,19 +245,25 @@ func (m *model) admit(l *modelLane) {
 	}
 }
 
+// nextReady answers the key of the lane whose turn it is.
+func (m *model) nextReady() (key string) {
+	since := math.MaxInt
+	for _, l := range m.lanes {
+		if l.ready && l.since < since {
+			key, since = l.key, l.since
+		}
+	}
+	return key
+}
+
 // take follows a call that has started.
 func (m *model) take(v *voyage) error {
 	l := m.lanes[v.key]
 	switch {
-	case l == nil || !l.ready:
-		return fmt.Errorf("a call of key %s: the lane is not ready", v.key)
+	case l == nil || v.key != m.nextReady():
+		return fmt.Errorf("a call of key %s: it is the turn of %q", v.key, m.nextReady())
 	case m.out() >= m.cfg.MaxInFlight:
 		return fmt.Errorf("a call of key %s: no slot is free", v.key)
-	}
-	for _, other := range m.lanes {
-		if other.ready && other.since < l.since {
-			return fmt.Errorf("a call of key %s: %s has been ready for longer", v.key, other.key)
-		}
 	}
 	n, weight := 0, 0
 	for n < len(l.queue) && n < m.cfg.MaxBatch && weight+l.queue[n].weight <= m.cfg.MaxWeight {
@@ -267,39 +283,6 @@ func (m *model) take(v *voyage) error {
 	m.calls = append(m.calls, l.call)
 	m.admit(l)
 	return nil
-}
-
-// follow takes calls that started at the same instant in any order that the rules allow.
-func (m *model) follow(started []*voyage) error {
-	if len(started) == 0 {
-		return nil
-	}
-	var why error
-	for i, v := range started {
-		lanes, line, calls := m.snapshot(), slices.Clone(m.line), slices.Clone(m.calls)
-		err := m.take(v)
-		if err == nil {
-			err = m.follow(slices.Delete(slices.Clone(started), i, i+1))
-		}
-		if err == nil {
-			return nil
-		}
-		if why == nil {
-			why = err
-		}
-		m.lanes, m.line, m.calls = lanes, line, calls
-	}
-	return why
-}
-
-func (m *model) snapshot() map[string]*modelLane {
-	lanes := map[string]*modelLane{}
-	for key, l := range m.lanes {
-		saved := *l
-		saved.queue, saved.line = slices.Clone(l.queue), slices.Clone(l.line)
-		lanes[key] = &saved
-	}
-	return lanes
 }
 
 // settle answers what of c has no answer.
@@ -364,11 +347,11 @@ func (m *model) close() {
 		p.want = "not sent: closed"
 	}
 	m.closing, m.line = true, nil
+	m.endLingers(false)
 	for _, l := range m.lanes {
 		l.line = nil
 		m.place(l)
 	}
-	m.endLingers()
 }
 
 func (m *model) abort() {
@@ -392,13 +375,7 @@ func (m *model) next(limit time.Time) (time.Time, func()) {
 	}
 	for _, l := range m.lanes {
 		if l.lingering {
-			due(l.until, func() {
-				for _, other := range m.lanes {
-					if other.lingering && other.until.Equal(m.now) {
-						m.makeReady(other)
-					}
-				}
-			})
+			due(l.until, func() { m.endLingers(true) })
 		}
 	}
 	if m.cfg.Overflow > 0 {
@@ -569,10 +546,10 @@ func (m *machine) flush(t *rapid.T) {
 		}
 	}
 	m.fls = append(m.fls, fl)
-	for _, l := range m.lanes {
-		if (key == "" || key == l.key) && len(l.queue) > 0 {
-			m.place(l)
-		}
+	if key == "" {
+		m.endLingers(false)
+	} else if l := m.lanes[key]; l != nil && len(l.queue) > 0 {
+		m.place(l)
 	}
 }
 
@@ -599,7 +576,6 @@ func (m *machine) pass(t *rapid.T, d time.Duration) {
 		time.Sleep(at.Sub(m.now))
 		synctest.Wait()
 		m.now = at
-		m.event++
 		do()
 		m.check(t)
 	}
@@ -611,9 +587,13 @@ func (m *machine) check(t *rapid.T) {
 	started := m.started
 	m.started = nil
 	m.mu.Unlock()
-	slices.SortFunc(started, func(v, w *voyage) int { return cmp.Compare(v.key, w.key) })
-	if err := m.follow(started); err != nil {
-		t.Fatal(err)
+	for len(started) > 0 {
+		// Two that start at the same time may reach this record in any order.
+		i := max(0, slices.IndexFunc(started, func(v *voyage) bool { return v.key == m.nextReady() }))
+		if err := m.take(started[i]); err != nil {
+			t.Fatal(err)
+		}
+		started = slices.Delete(started, i, i+1)
 	}
 	for _, l := range m.lanes {
 		if l.ready && m.out() < m.cfg.MaxInFlight {
@@ -747,7 +727,6 @@ func TestModel(t *testing.T) {
 				"": func(t *rapid.T) {
 					m.check(t)
 					m.pass(t, time.Microsecond) // No two actions happen at the same instant.
-					m.event++
 				},
 				"leave": m.leave, "flush": m.flush, "close": m.close, "abort": m.abort,
 				"pass": func(t *rapid.T) {

@@ -33,15 +33,12 @@ func (f *Ferry[K, I, O]) Stats() Stats {
 		InFlight:     f.inFlight,
 		Refused:      maps.Clone(f.refused),
 	}
-	var oldest time.Time
+	now := f.clock.now()
 	for _, l := range f.lanes {
 		s.Waiting += l.line.len
-		if head := l.queue.head; head != nil && (oldest.IsZero() || head.since.Before(oldest)) {
-			oldest = head.since
+		if l.queue.len > 0 {
+			s.OldestWait = max(s.OldestWait, now-l.queue.head.since)
 		}
-	}
-	if !oldest.IsZero() {
-		s.OldestWait = time.Since(oldest)
 	}
 	return s
 }

@@ -55,7 +55,7 @@ func (f *Ferry[K, I, O]) await(w *waiter[K, I, O]) (O, error) {
 	}
 	var patience <-chan time.Time
 	if w.impatient {
-		timer := time.NewTimer(time.Until(w.node.since.Add(time.Duration(f.cfg.Overflow))))
+		timer := time.NewTimer(w.node.since + time.Duration(f.cfg.Overflow) - f.clock.now())
 		defer timer.Stop()
 		patience = timer.C
 	}

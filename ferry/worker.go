@@ -40,7 +40,7 @@ func (f *Ferry[K, I, O]) work(done *batch[K, I, O]) {
 // next finishes done, if it is not nil, and answers the next batch, nil after it has parked the worker me, or
 // that it should not stay.
 func (f *Ferry[K, I, O]) next(done *batch[K, I, O], me chan struct{}) (b *batch[K, I, O], stay bool) {
-	now := time.Now()
+	now := f.clock.now()
 	f.mu.Lock()
 	var waiters list[*waiter[K, I, O]]
 	if done == nil {
