@@ -33,6 +33,7 @@ type Ferry[K comparable, I, O any] struct {
 	queued   int                       // inputs accepted and not yet handed to a call
 	weight   int                       // of those
 	refused  map[Bound]uint64
+	sketch   sketch[K]
 	closing  bool
 	gaveUp   bool          // Close has ended before the last call returned
 	drained  chan struct{} // closed when closing and no lane is left

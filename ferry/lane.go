@@ -267,6 +267,7 @@ func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Duration) *batch[K, I, 
 		b.waiters.pushBack(&w.node)
 	}
 	l.stage, l.batch = busy, b
+	f.sketch.add(l.key, n)
 	f.flying.push(&b.node, now)
 	f.admit(l)
 	return b

@@ -6,7 +6,7 @@ import (
 )
 
 // Stats is a moment of a ferry.
-type Stats struct {
+type Stats[K comparable] struct {
 	// Lanes is the number of keys with something waiting, queued or in flight.
 	Lanes int
 	// Waiting is the number of callers that wait for room.
@@ -19,19 +19,29 @@ type Stats struct {
 	OldestWait time.Duration
 	// Refused counts the inputs refused so far, by the bound that had no room.
 	Refused map[Bound]uint64
+	// Hottest are the keys with the most inputs of late, up to ten, the hottest first. They are estimates, from a
+	// sample of the batches: the first ones are right when they stand out.
+	Hottest []HotKey[K]
+}
+
+// HotKey is a key and its share of all inputs, an estimate between 0 and 1.
+type HotKey[K comparable] struct {
+	Key   K
+	Share float64
 }
 
 // Stats answers the ferry's state. It looks at every lane, so it is for a poll, not for every request.
-func (f *Ferry[K, I, O]) Stats() Stats {
+func (f *Ferry[K, I, O]) Stats() Stats[K] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := Stats{
+	s := Stats[K]{
 		Lanes:        len(f.lanes),
 		Waiting:      f.line.len,
 		Queued:       f.queued,
 		QueuedWeight: f.weight,
 		InFlight:     f.inFlight,
 		Refused:      maps.Clone(f.refused),
+		Hottest:      f.sketch.hottest(10),
 	}
 	now := f.clock.now()
 	for _, l := range f.lanes {

@@ -48,6 +48,7 @@ func RetryFailures[E error, T any](ctx context.Context, s Schedule, op func(cont
 		if !ok {
 			return value, err
 		}
+		observed(ctx, err, delay)
 		if Sleep(ctx, delay) != nil {
 			return value, cutShort(ctx, err, last)
 		}
@@ -119,4 +120,23 @@ func cutShort(ctx context.Context, err, before error) error {
 		return fmt.Errorf("%w (the failure before: %v)", err, before)
 	}
 	return err
+}
+
+// onRetryKey is the key of a context's observer.
+type onRetryKey struct{}
+
+// OnRetry derives a context in which f is told of every retry: after the run that failed with err, and before the delay.
+// [Schedule.Tap] is for one schedule; this is for one call, through whatever retries in it, to count or trace. f is
+// called by the goroutine that retries. An observer that ctx has already is told as well, after f.
+func OnRetry(ctx context.Context, f func(err error, delay time.Duration)) context.Context {
+	return context.WithValue(ctx, onRetryKey{}, func(err error, delay time.Duration) {
+		f(err, delay)
+		observed(ctx, err, delay)
+	})
+}
+
+func observed(ctx context.Context, err error, delay time.Duration) {
+	if f, ok := ctx.Value(onRetryKey{}).(func(error, time.Duration)); ok {
+		f(err, delay)
+	}
 }

@@ -255,6 +255,20 @@ func TestRetryFailures(t *testing.T) {
 	}
 }
 
+func TestOnRetry(t *testing.T) {
+	t.Parallel()
+	var told []string
+	note := func(who string) func(error, time.Duration) {
+		return func(err error, delay time.Duration) { told = append(told, fmt.Sprint(who, err, delay)) }
+	}
+	ctx := schedule.OnRetry(schedule.OnRetry(t.Context(), note("outer ")), note("inner "))
+	_, err := schedule.Retry(ctx, schedule.Durations(0, 1), func(context.Context) (int, error) { return 0, errFailed })
+	want := []string{"inner failed0s", "outer failed0s", "inner failed1ns", "outer failed1ns"}
+	if err != errFailed || !slices.Equal(told, want) {
+		t.Errorf("got %v, told %q, want %q", err, told, want)
+	}
+}
+
 // A nil error is success, even if the context has ended.
 func TestSuccessInAnEndedContext(t *testing.T) {
 	t.Parallel()
