@@ -263,7 +263,7 @@ func TestOnRetry(t *testing.T) {
 	}
 	ctx := schedule.OnRetry(schedule.OnRetry(t.Context(), note("outer ")), note("inner "))
 	_, err := schedule.Retry(ctx, schedule.Durations(0, 1), func(context.Context) (int, error) { return 0, errFailed })
-	want := []string{"inner failed0s", "outer failed0s", "inner failed1ns", "outer failed1ns"}
+	want := []string{"inner failed 0s", "outer failed 0s", "inner failed 1ns", "outer failed 1ns"}
 	if err != errFailed || !slices.Equal(told, want) {
 		t.Errorf("got %v, told %q, want %q", err, told, want)
 	}
