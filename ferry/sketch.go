@@ -21,7 +21,7 @@ type hot[K comparable] struct {
 const (
 	sketchSize   = 32
 	sketchSample = 8       // one batch of so many is looked at
-	sketchFade   = 1 << 14 // inputs counted before all counts are halved
+	sketchFade   = 1 << 12 // inputs counted before all counts are halved
 )
 
 // add counts a batch of n inputs of key.
