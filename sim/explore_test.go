@@ -13,9 +13,6 @@ import (
 	"github.com/goferry/goferry/sim/simstore"
 )
 
-// usual is what goes wrong in most explorations: a refused or a lost write is a late one that lands never or at once.
-const usual = sim.FailRead | sim.Delay
-
 // instances are small worlds of one layout. Each is explored with every interleaving of up to its preemptions.
 func instances(s sim.Scenario) []sim.Scenario {
 	make := func(name string, retries int, l sim.Limits, processes ...sim.Process) sim.Scenario {
@@ -90,25 +87,35 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestExploreFull adds one instance without a bound on preemptions, with -sim.full. Without it, the instance is
-// bounded to a few.
+// TestExploreFull has two writers with two calls each, a sweeper and a fault. With -sim.full there is no bound on
+// preemptions, except for rows, which have three of them, and no bound with one call each: a call of theirs has
+// nearly twice as many operations, and ten times as many minutes would be needed.
 func TestExploreFull(t *testing.T) {
 	t.Parallel()
 	for _, s := range worlds() {
-		s.Name += ": two calls each, a sweeper, a fault"
 		s.Retries = 1
 		s.Limits = sim.Limits{Faults: 1, Kinds: sim.Delay, Preemptions: 1}
-		if *full {
-			s.Limits.Preemptions = sim.Unbounded
-		}
-		s.Processes = []sim.Process{writer("w1", "a", "b"), writer("w2", "c", "d")}
+		one, two := s, s
+		one.Name += ": one call each, a sweeper, a fault"
+		two.Name += ": two calls each, a sweeper, a fault"
+		one.Processes = []sim.Process{writer("w1", "a"), writer("w2", "b")}
+		two.Processes = []sim.Process{writer("w1", "a", "b"), writer("w2", "c", "d")}
 		if s.Layout != sim.LogOnly {
-			s.Processes = append(s.Processes, sweeper("s", 1))
+			one.Processes = append(one.Processes, sweeper("s", 1))
+			two.Processes = append(two.Processes, sweeper("s", 1))
 		}
-		t.Run(s.Name, func(t *testing.T) {
-			t.Parallel()
-			explore(t, s)
-		})
+		if *full {
+			one.Limits.Preemptions, two.Limits.Preemptions = sim.Unbounded, sim.Unbounded
+		}
+		if *full && s.Layout == sim.Rows {
+			two.Limits.Preemptions = 3
+		}
+		for _, s := range []sim.Scenario{one, two} {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				explore(t, s)
+			})
+		}
 	}
 }
 

@@ -41,6 +41,9 @@ func watermarks(layout sim.Layout) sim.Scenario {
 	return sim.Scenario{Name: layout.String() + ", watermark", Layout: layout, Store: simstore.Rules{Marker: simstore.Watermark}}
 }
 
+// usual is what goes wrong in most explorations: a refused or a lost write is a late one that lands never or at once.
+const usual = sim.FailRead | sim.Delay
+
 // writer is a process that submits batches for the key k.
 func writer(name string, batches ...string) sim.Process {
 	p := sim.Process{Name: name}
