@@ -256,6 +256,11 @@ func (q *Queue) ranges(st *state, ch change) []string {
 		below := min(to+1, grownBy(st.gridRows, st.tail+1, len(ch.added)))
 		ranges = append(ranges, grid.ColumnRange(queueTitle, columnTaskID, from-1, below))
 	}
+	for _, t := range ch.tables {
+		if from, to, _ := t.aftermath(); from > 0 {
+			ranges = append(ranges, grid.ColumnRange(t.tab.Title, t.columns[t.keyHeader], from, to))
+		}
+	}
 	for _, ref := range ch.show {
 		if q.knows(ref) {
 			ranges = append(ranges, q.tableRanges(ref)...)
@@ -279,10 +284,24 @@ func (q *Queue) committed(st *state, next fence.State, ch change, meta *metaShee
 		after.tables = q.tablesOf(view, ch.show)
 	}
 	q.keep(after)
-	if view != nil && !undisturbed(view.Tabs[queueTitle], st, ch) {
+	if view != nil && !(undisturbed(view.Tabs[queueTitle], st, ch) && ch.tablesUndisturbed(view)) {
 		q.noteEdit()
 	}
 	return after
+}
+
+func (ch change) tablesUndisturbed(view *grid.View) bool {
+	for _, t := range ch.tables {
+		from, to, keys := t.aftermath()
+		tab := view.Tabs[t.tab.Title]
+		for at := from; tab != nil && at > 0 && at <= to; at++ {
+			want, known := keys[at]
+			if got, _ := ecma.String(tab.At(at, t.columns[t.keyHeader])); known && got != want {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // undisturbed says whether the neighbours of the rows that were written are the ones that stood there when they were

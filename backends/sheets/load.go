@@ -56,9 +56,9 @@ func (q *Queue) load(ctx context.Context) (*state, error) {
 			wait, final = lag, q.rewound()
 		case errors.Is(err, errEdited):
 			wait = doubt
-		case errors.Is(err, fence.ErrMissing) && q.hasSeen():
+		case fence.Unfit(err) && q.hasSeen():
 			wait, final = lag, errorOf(err)
-		case errors.Is(err, fence.ErrUnreadable), errors.Is(err, fence.ErrMissing):
+		case fence.Unfit(err):
 			wait, final = doubt, errorOf(err)
 		default:
 			q.forget()

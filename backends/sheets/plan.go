@@ -104,7 +104,7 @@ func (d planner) plan(st *state) plan {
 // decide puts g where it belongs in p, or answers why it waits.
 func (d planner) decide(p *plan, st *state, g *group, behind string) *WaitingError {
 	expires := g.touched().Add(d.lease)
-	fresh := d.now.Before(expires)
+	fresh := d.now.Before(expires) && d.now.Add(d.lease).After(g.touched()) // A time far ahead is a mistake.
 	dependency := d.dependency(st, g)
 	stamp := g.stampedBy(st.fence.Number)
 	switch {

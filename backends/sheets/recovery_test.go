@@ -29,7 +29,11 @@ func (w world) failWrites(from int, kind sheetstest.Kind) {
 
 // dies runs f as a process that dies at its nth write.
 func (w world) dies(atWrite int, f func(ctx context.Context)) {
-	w.failWrites(atWrite, sheetstest.HangUnapplied)
+	w.diesBy(sheetstest.HangUnapplied, atWrite, f)
+}
+
+func (w world) diesBy(kind sheetstest.Kind, atWrite int, f func(ctx context.Context)) {
+	w.failWrites(atWrite, kind)
 	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
 	defer cancel()
 	f(ctx)

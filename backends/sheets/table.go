@@ -260,3 +260,36 @@ func (t *table) writeRow(at int, fields Row) []*sheetsv4.Request {
 	}
 	return requests
 }
+
+// aftermath says where the rows that requests touches, and their neighbours, stand afterwards: the rows from and to, 0 if none is
+// touched, and the keys of those among them that the table knows. If somebody moved rows meanwhile, others stand there.
+func (t *table) aftermath() (from, to int, keys map[int]string) {
+	keys = map[int]string{1: t.keyHeader}
+	gone, added := 0, 0
+	touch := func(at int) {
+		if from == 0 || at-1 < from {
+			from = max(1, at-1)
+		}
+		to = max(to, at+1)
+	}
+	for _, row := range t.order {
+		switch {
+		case row.at > 0 && row.gone:
+			touch(row.at - gone)
+			gone++
+		case row.at > 0:
+			keys[row.at-gone] = row.key
+			if row.write != nil {
+				touch(row.at - gone)
+			}
+		}
+	}
+	for _, row := range t.order {
+		if row.at == 0 && !row.gone {
+			added++
+			keys[t.last-gone+added] = row.key
+			touch(t.last - gone + added)
+		}
+	}
+	return from, min(to, grownBy(t.tab.Rows-gone, t.last-gone+1, added)), keys
+}

@@ -241,3 +241,9 @@ func (w world) canonical(name string) string {
 	w.Fatalf("no canonical sheet of %s", name)
 	return ""
 }
+
+type ctx = context.Context
+
+func withCancel(w world) (context.Context, func()) {
+	return context.WithCancel(w.Context())
+}

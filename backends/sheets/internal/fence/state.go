@@ -170,6 +170,11 @@ var (
 	ErrForeign = errors.New("fence: its title or id is taken by something else")
 )
 
+// Unfit says whether err is one of those of [Fence.Decode]. A read that is stale may show what another read does not.
+func Unfit(err error) bool {
+	return errors.Is(err, ErrMissing) || errors.Is(err, ErrUnreadable) || errors.Is(err, ErrCopied) || errors.Is(err, ErrForeign)
+}
+
 // Decode reads the fence row from a view of [Range].
 func (f *Fence) Decode(view *grid.View) (State, error) {
 	tab := view.Tabs[Title]
