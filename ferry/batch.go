@@ -122,7 +122,7 @@ func (b *batch[K, I, O]) passed() error {
 // Deadline is part of [context.Context].
 func (b *batch[K, I, O]) Deadline() (time.Time, bool) {
 	if timeout := b.ferry.cfg.BatchTimeout; timeout > 0 {
-		return b.ferry.clock.time(b.node.since + timeout), true
+		return b.ferry.clock.time(b.node.since).Add(timeout), true
 	}
 	return time.Time{}, false
 }

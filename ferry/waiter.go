@@ -55,7 +55,7 @@ func (f *Ferry[K, I, O]) await(w *waiter[K, I, O]) (O, error) {
 	}
 	var patience <-chan time.Time
 	if w.impatient {
-		timer := time.NewTimer(w.node.since + time.Duration(f.cfg.Overflow) - f.clock.now())
+		timer := time.NewTimer(time.Duration(f.cfg.Overflow) - (f.clock.now() - w.node.since))
 		defer timer.Stop()
 		patience = timer.C
 	}
