@@ -28,7 +28,7 @@ const (
 type Config struct {
 	// Durability is Full by default.
 	Durability Durability
-	// BusyTimeout is how long a write waits for another process that is writing. Default 5 s.
+	// BusyTimeout is how long a write waits for another process that is writing, in whole milliseconds. Default 5 s.
 	BusyTimeout time.Duration
 	// Readers bounds the connections that read at once. Default 4.
 	Readers int

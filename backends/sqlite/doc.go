@@ -55,6 +55,13 @@
 // transaction; it refuses the file of a later version ([ErrNewerSchema]) and of another program ([ErrForeignFile]).
 //
 // The settings are journal_mode WAL, synchronous FULL (NORMAL if Relaxed), busy_timeout, BEGIN IMMEDIATE, fullfsync and
-// checkpoint_fullfsync; the tables are STRICT. SQLite's default for fsync is kept: modernc.org/sqlite.Fdatasync makes a
+// checkpoint_fullfsync; the tables are STRICT, and hold one kind of records: another kind needs a file of its own. SQLite's default for fsync is kept: modernc.org/sqlite.Fdatasync makes a
 // commit faster on Linux, for the whole process, and is for the program to choose.
+//
+// # What was verified
+//
+// The tests kill a writing process twenty times and look for lost, doubled and half projected entries; they cancel thousands
+// of commits and compare every answer with the file; they let several processes open a new file and write one record at
+// once; they take the room for a COMMIT away; they count statements and transactions. No test cuts the power or
+// makes a disk lie: there the store relies on SQLite's settings, which it reads back. Windows and macOS were not tried.
 package sqlite

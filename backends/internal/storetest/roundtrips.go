@@ -179,7 +179,7 @@ func contended(t *testing.T, s Subject, key string) {
 // Increment lets writers add to one log at once, each so many entries, and answers how many were acknowledged. Several
 // calls on one key need different names.
 func Increment(ctx context.Context, s Subject, key, name string, writers, each int) (int, error) {
-	retry := schedule.Exponential(100 * time.Microsecond).Capped(5 * time.Millisecond).Jittered()
+	retry := schedule.Exponential(time.Millisecond).Capped(20 * time.Millisecond).Jittered()
 	call := Pipeline(s, retry).Call
 	acknowledged, errs := make([]int, writers), make([]error, writers)
 	var all sync.WaitGroup
