@@ -87,9 +87,9 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestExploreFull has two writers with two calls each, a sweeper and a fault. With -sim.full there is no bound on
-// preemptions, except for rows, which have three of them, and no bound with one call each: a call of theirs has
-// nearly twice as many operations, and ten times as many minutes would be needed.
+// TestExploreFull has two writers with one call each and with two, a sweeper and a fault. With -sim.full there is no
+// bound on preemptions, but for two calls each with rows, which have three: a call of theirs has twice as many
+// operations, and without a bound 4,000,000 runs were not the end of it.
 func TestExploreFull(t *testing.T) {
 	t.Parallel()
 	for _, s := range worlds() {
