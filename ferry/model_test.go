@@ -666,7 +666,7 @@ func (m *machine) checkStats(t *rapid.T) {
 		t.Fatalf("refused: got %v, want %v", got.Refused, want.Refused)
 	}
 	got.Refused, want.Refused, got.Hottest = nil, nil, nil // The hottest keys are estimated.
-	got.Hottest = nil // An estimate: sketch_test.go.
+	got.Hottest = nil                                      // An estimate: sketch_test.go.
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("stats: got %+v, want %+v", got, want)
 	}
