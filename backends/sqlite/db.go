@@ -102,7 +102,7 @@ func open(ctx context.Context, path string, config Config) (*DB, error) {
 	if err := d.prepare(ctx, config); err != nil {
 		return nil, errors.Join(err, d.closeFile())
 	}
-	d.group = group.New(config.MaxGroup, d.commit)
+	d.group = group.New(1, config.MaxGroup, d.commit)
 	return d, nil
 }
 

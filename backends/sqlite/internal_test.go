@@ -62,7 +62,7 @@ func TestNeighbours(t *testing.T) {
 	limit(t, db, 10_000)
 	large := strings.Repeat("x", 20_000)
 	group := []write{put("a", `"1"`), put("large", large), put("b", `"2"`), put("a", `"3"`), put("larger", large), put("c", `"4"`)}
-	errs := db.commit(group)
+	errs := db.commit(t.Context(), group)
 	want := []error{nil, backends.ErrRefused, nil, backends.ErrConflict, backends.ErrRefused, nil}
 	for i, err := range errs {
 		if (err == nil) != (want[i] == nil) || err != nil && classOf(err) != want[i] {
@@ -85,7 +85,7 @@ func TestNeighbours(t *testing.T) {
 func TestHalfAWriteIsUndone(t *testing.T) {
 	t.Parallel()
 	db, _ := openFile(t)
-	if errs := db.commit([]write{put("k", `"1"`)}); errs[0] != nil {
+	if errs := db.commit(t.Context(), []write{put("k", `"1"`)}); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
 	limit(t, db, 10_000)
@@ -173,7 +173,7 @@ func TestTransactionsBeginImmediate(t *testing.T) {
 	if err := errors.Join(run("BEGIN DEFERRED"), conn.QueryRowContext(t.Context(), "SELECT fence FROM deleted").Scan(new(int))); err != nil {
 		t.Fatal(err)
 	}
-	if errs := db.commit([]write{put("k", "1")}); errs[0] != nil {
+	if errs := db.commit(t.Context(), []write{put("k", "1")}); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
 	late, ok := errors.AsType[*sqlite3.Error](run("UPDATE deleted SET fence = fence"))
@@ -188,7 +188,7 @@ func TestTransactionsBeginImmediate(t *testing.T) {
 func TestMigrations(t *testing.T) {
 	t.Parallel()
 	db, _ := openFile(t)
-	if errs := db.commit([]write{put("k", `"kept"`)}); errs[0] != nil {
+	if errs := db.commit(t.Context(), []write{put("k", `"kept"`)}); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
 	ctx := t.Context()

@@ -67,8 +67,9 @@ func (d *DB) do(ctx context.Context, op string, key any, w write) error {
 	return nil
 }
 
-// commit runs the writes of a group in one transaction and answers each on its own.
-func (d *DB) commit(group []write) []error {
+// commit runs the writes of a group in one transaction and answers each on its own. It heeds no context: an interrupted
+// transaction would leave all its writes unknown, and to finish it takes no longer.
+func (d *DB) commit(_ context.Context, group []write) []error {
 	d.stats.operations.Add(uint64(len(group)))
 	errs := make([]error, len(group))
 	left := make([]int, len(group))

@@ -7,16 +7,18 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrClosed is the answer of a group that was closed before it took the operation.
 var ErrClosed = errors.New("closed")
 
-// Group is one goroutine that runs batches. Make one with [New].
+// Group is some goroutines that run batches. Make one with [New].
 type Group[T any] struct {
 	max    int
-	run    func([]T) []error
+	run    func(context.Context, []T) []error
 	queue  chan *call[T] // Unbuffered: what was not received was never taken, and Close leaves nothing behind in it.
 	closed chan struct{}
 	close  sync.Once
@@ -29,11 +31,14 @@ type call[T any] struct {
 	answer chan error
 }
 
-// New starts a group that gives run at most max operations at a time, in the order of their callers. run answers one error per
-// operation, in order; it is called by one goroutine, and must not panic. Close ends it.
-func New[T any](max int, run func([]T) []error) *Group[T] {
+// New starts a group of so many workers, each of which gives run at most max operations at a time, in the order of their
+// callers. run answers one error per operation, in order, and must not panic. Its context ends when none of the batch's
+// callers waits any more. Close ends the group.
+func New[T any](workers, max int, run func(ctx context.Context, batch []T) []error) *Group[T] {
 	g := &Group[T]{max: max, run: run, queue: make(chan *call[T]), closed: make(chan struct{})}
-	g.done.Go(g.loop)
+	for range workers {
+		g.done.Go(g.loop)
+	}
 	return g
 }
 
@@ -96,17 +101,25 @@ func (g *Group[T]) gather(first *call[T]) []*call[T] {
 
 // answer runs those of batch whose callers still wait.
 func (g *Group[T]) answer(batch []*call[T]) {
-	var calls []*call[T]
-	var ops []T
-	for _, c := range batch {
-		if c.ctx.Err() == nil {
-			calls, ops = append(calls, c), append(ops, c.op)
-		}
-	}
-	if len(ops) == 0 {
+	batch = slices.DeleteFunc(batch, func(c *call[T]) bool { return c.ctx.Err() != nil })
+	if len(batch) == 0 {
 		return
 	}
-	for i, err := range g.run(ops) {
-		calls[i].answer <- err
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var waiting atomic.Int64
+	waiting.Store(int64(len(batch)))
+	ops := make([]T, len(batch))
+	for i, c := range batch {
+		ops[i] = c.op
+		stop := context.AfterFunc(c.ctx, func() {
+			if waiting.Add(-1) == 0 {
+				cancel()
+			}
+		})
+		defer stop()
+	}
+	for i, err := range g.run(ctx, ops) {
+		batch[i].answer <- err
 	}
 }

@@ -19,7 +19,7 @@ type gate struct {
 	through chan struct{}
 }
 
-func (g *gate) run(batch []int) []error {
+func (g *gate) run(_ context.Context, batch []int) []error {
 	<-g.through
 	g.batches = append(g.batches, slices.Clone(batch))
 	errs := make([]error, len(batch))
@@ -35,7 +35,7 @@ func TestWhatWaitsIsOneBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{through: make(chan struct{})}
-		group := group.New(4, g.run)
+		group := group.New(1, 4, g.run)
 		var all sync.WaitGroup
 		for _, n := range []int{1, 2, -3, 4, 5, 6} {
 			all.Go(func() {
@@ -58,7 +58,7 @@ func TestCallerThatLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{through: make(chan struct{})}
-		group := group.New(4, g.run)
+		group := group.New(1, 4, g.run)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		var all sync.WaitGroup
@@ -88,7 +88,7 @@ func TestTakenButGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var runs [][]int
-		group := group.New(4, func(batch []int) []error {
+		group := group.New(1, 4, func(_ context.Context, batch []int) []error {
 			runs = append(runs, slices.Clone(batch))
 			cancel()
 			return make([]error, len(batch))
@@ -105,11 +105,63 @@ func TestTakenButGone(t *testing.T) {
 	})
 }
 
+// A batch is given up when its last caller has left, and not before.
+func TestContextOfABatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var ended []time.Duration
+		group := group.New(1, 4, func(ctx context.Context, batch []int) []error {
+			<-ctx.Done()
+			ended = append(ended, time.Since(begin))
+			return make([]error, len(batch))
+		})
+		var all sync.WaitGroup
+		for n := range 3 {
+			// The first is a batch of its own, the others gather behind it.
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+n)*time.Second)
+			defer cancel()
+			all.Go(func() { group.Do(ctx, n) })
+			synctest.Wait()
+		}
+		all.Wait()
+		group.Close()
+		if want := []time.Duration{time.Second, 3 * time.Second}; !slices.Equal(ended, want) {
+			t.Errorf("ended after %v, want %v", ended, want)
+		}
+	})
+}
+
+// Several workers: one that hangs does not hold up the others.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		group := group.New(2, 4, func(ctx context.Context, batch []int) []error {
+			if batch[0] == 0 {
+				<-ctx.Done()
+			}
+			return make([]error, len(batch))
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var hanging sync.WaitGroup
+		hanging.Go(func() { group.Do(ctx, 0) })
+		synctest.Wait()
+		for n := range 5 {
+			if err := group.Do(t.Context(), n+1); err != nil {
+				t.Errorf("got %v, want an answer", err)
+			}
+		}
+		cancel()
+		hanging.Wait()
+		group.Close()
+	})
+}
+
 func TestClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{through: make(chan struct{})}
-		grouped := group.New(4, g.run)
+		grouped := group.New(1, 4, g.run)
 		answers := make(chan error, 3)
 		for n := range 2 {
 			go func() { answers <- grouped.Do(t.Context(), n) }()
