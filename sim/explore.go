@@ -49,12 +49,16 @@ func (r Report) String() string {
 
 // Explore makes every history of the scenario within its limits, depth first, until one breaks a law.
 func Explore(s Scenario, search Search) Report {
-	began := time.Now()
 	w := newWorld(s)
 	defer w.close()
+	return w.explore(search)
+}
+
+func (w *world) explore(search Search) Report {
+	began := time.Now()
 	w.onStore = search.OnStore
 	e := &explorer{seen: map[uint64]float64{}}
-	r := Report{Scenario: s, Coverage: w.coverage}
+	r := Report{Scenario: w.s, Coverage: w.coverage}
 	for more := true; more; more = e.backtrack() {
 		if search.MaxRuns > 0 && r.Runs == search.MaxRuns {
 			break

@@ -3,10 +3,13 @@ package sim_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/goferry/goferry/sim"
 	"github.com/goferry/goferry/sim/simstore"
@@ -30,7 +33,14 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	debug.SetGCPercent(400) // Every history makes garbage, and little of it lives.
-	os.Exit(m.Run())
+	code := m.Run()
+	// A test that code which never ends is noticed leaves that code behind.
+	abandoned := goleak.IgnoreAnyFunction("github.com/goferry/goferry/sim.(*process).abandon")
+	if err := goleak.Find(abandoned); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 func flags(layout sim.Layout) sim.Scenario {

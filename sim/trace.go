@@ -84,6 +84,10 @@ func (r Made) String() string {
 	}
 	var answers []string
 	for i, out := range r.Outcomes {
+		if i == len(r.Call.Inputs) {
+			answers = append(answers, "and more")
+			break
+		}
 		a := fmt.Sprintf("%v %v", r.Call.Inputs[i].ID, out.Status)
 		if out.Result == Rejected {
 			a += " (rejected)"

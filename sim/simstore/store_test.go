@@ -29,7 +29,7 @@ func Example() {
 func TestFences(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		fence                  simstore.Fence
+		fence                 simstore.Fence
 		version, marker, both bool // whether a write for such a record is accepted
 	}{
 		{simstore.WholeRecord, false, false, false},
