@@ -106,6 +106,18 @@ func (x *index) each(visit func(id string, facts []taskFact)) {
 	}
 }
 
+// unprinted says whether the row of a task lacks a fingerprint.
+func (x *index) unprinted() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, fact := range x.tasks {
+		if fact.fingerprint == "" {
+			return true
+		}
+	}
+	return false
+}
+
 func (x *index) quarantined() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -150,7 +150,10 @@ func (q *Queue) remains(ctx context.Context, view *grid.View) (fence.State, *met
 		return s, meta, append(requests, grid.AddTab(queueSheetID, queueTitle, 2, len(queueHeader), hidden),
 			protect.Protect(queueSheetID), grid.Write(queueSheetID, 1, 0, [][]any{anyTexts(queueHeader)})), nil
 	}
-	shown, err := q.client.Read(ctx, grid.Rows(queueTitle, 1, 0, min(tab.Cols, len(queueHeader))))
+	if tab.Cols < legacyColumns {
+		return s, nil, nil, &Error{Code: CodeSchemaDrift, Sheet: queueTitle, Row: 1, Detail: "the header is not the queue's"}
+	}
+	shown, err := q.client.Read(ctx, idRanges(min(tab.Cols, len(queueHeader)))...)
 	if err != nil {
 		return s, nil, nil, err
 	}
@@ -167,6 +170,12 @@ func (q *Queue) remains(ctx context.Context, view *grid.View) (fence.State, *met
 	rows, tail := decodeRows(tab, 2)
 	describe(&s, rows, tail)
 	return s, meta, requests, nil
+}
+
+// idRanges are all columns of the queue but the payloads, of which they show the header.
+func idRanges(width int) []string {
+	title := grid.Quote(queueTitle)
+	return []string{title + "!A1:J", title + "!K1:K1", fmt.Sprintf("%s!L1:%s", title, grid.Column(width-1))}
 }
 
 // describe fills in what the fence row says of rows.
@@ -187,6 +196,10 @@ func describe(s *fence.State, rows []queueRow, tail int) {
 // fillFingerprints completes the rows of older writers: what can be computed is, and a done row whose payload is gone
 // gets a marker by which a replay of its id is answered.
 func (q *Queue) fillFingerprints(ctx context.Context) error {
+	st, err := q.load(ctx)
+	if err != nil || !st.index.unprinted() {
+		return err
+	}
 	st, rows, err := q.allRows(ctx)
 	if err != nil {
 		return err

@@ -192,8 +192,7 @@ func (q *Queue) loadCold(ctx context.Context, edited bool) (*state, error) {
 	if err := q.checkTabs(ctx); err != nil {
 		return nil, err
 	}
-	title := grid.Quote(queueTitle)
-	view, err := q.client.Read(ctx, fence.Range(), metaRange, title+"!A1:J", title+"!K1:K1", title+"!L1:S")
+	view, err := q.client.Read(ctx, append(idRanges(len(queueHeader)), fence.Range(), metaRange)...)
 	if err != nil {
 		return nil, err
 	}

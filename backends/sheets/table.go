@@ -234,10 +234,28 @@ func (t *table) requests() []*sheetsv4.Request {
 	requests = append(requests, deletes...)
 	at := t.last - gone + 1
 	requests = append(requests, grid.Room(t.tab.ID, at, len(added), t.tab.Rows-gone)...)
-	for i, row := range added {
-		requests = append(requests, t.writeRow(at+i, row.write)...)
+	if len(added) > 0 {
+		requests = append(requests, t.writeNew(at, added))
 	}
 	return requests
+}
+
+// writeNew writes rows that have just been made: cells of other fields are blank anyhow.
+func (t *table) writeNew(at int, added []*tableRow) *sheetsv4.Request {
+	width := 0
+	for _, row := range added {
+		for name := range row.write {
+			width = max(width, t.columns[name]+1)
+		}
+	}
+	cells := make([][]any, len(added))
+	for i, row := range added {
+		cells[i] = make([]any, width)
+		for name, v := range row.write {
+			cells[i][t.columns[name]] = v
+		}
+	}
+	return grid.Write(t.tab.ID, at, 0, cells)
 }
 
 // writeRow writes the given fields and no other cell: one request for each run of neighbouring columns.

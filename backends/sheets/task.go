@@ -77,8 +77,11 @@ func Delete(id, sheet, keyHeader string, expected float64, row Row) Task {
 
 func newTask(id string, op Operation, sheet, keyHeader string, row Row, expected *float64, payload any) Task {
 	text, err := json.Marshal(payload)
-	if err != nil {
-		text = nil // Refused by name when it is enqueued.
+	for name, v := range row {
+		s, _ := v.(string)
+		if err != nil || !utf8.ValidString(name+s) { // Marshal would write another character.
+			text = nil // Refused by name when it is enqueued.
+		}
 	}
 	key, _ := ecma.String(number(row[keyHeader]))
 	return Task{
