@@ -29,7 +29,7 @@ type call struct {
 	ops       int
 	path      []byte // one letter per operation
 	expected  []byte // the path if nobody disturbs the call
-	hash      uint64 // of everything the call observed
+	observed  digest // of everything that the call can know
 	cancelled bool
 	panicked  bool
 	faults    int   // operations that met a fault
@@ -110,15 +110,22 @@ func (c *call) count(op simstore.Op) (n int) {
 // letters abbreviate the operations in a path.
 const letters = "rcpmwxl"
 
+// What a call observes besides faults, whose numbers are powers of two up to 32.
+const (
+	conflicted = 100 + iota
+	callerLeft
+)
+
 // observe is told of each answer, a fault being an answer too.
 func (c *call) observe(m simstore.Marker, r simstore.Request, a simstore.Answer) {
-	c.mix(uint64(r.Op))
+	c.observed.add(uint64(r.Op))
 	if a.Err != nil {
 		c.lastErr = a.Err
 	}
 	switch {
 	case r.Op == simstore.Put:
 		c.rowErrs = append(c.rowErrs, rowErr{r.Row, a.Err})
+		c.observed.add(uint64(c.ownRows))
 		if a.Err == nil {
 			c.shown |= 1 << r.Row
 		}
@@ -133,7 +140,7 @@ func (c *call) observe(m simstore.Marker, r simstore.Request, a simstore.Answer)
 	case r.Op == simstore.Missing:
 		c.missing, c.fresh = setOf(a.Rows), true
 		c.shown |= setOf(r.Held.Log) &^ c.missing
-		c.mix(uint64(c.missing))
+		c.observed.add(uint64(c.missing))
 	case r.Op == simstore.Project, r.Op == simstore.Clear:
 		c.shown |= setOf(r.Held.Log)
 		c.cleared = true
@@ -147,14 +154,5 @@ func (c *call) sees(m simstore.Marker, r simstore.Record) {
 	if c.cleared {
 		c.shown |= setOf(r.Log)
 	}
-	c.mix(uint64(r.Version)<<8 | uint64(r.Marker))
-	for _, id := range r.Log {
-		c.mix(uint64(id))
-	}
-}
-
-// mix adds x to the hash.
-func (c *call) mix(x uint64) {
-	h := (c.hash ^ (x + 1)) * 0x9E3779B97F4A7C15
-	c.hash = h ^ h>>29
+	c.observed.record(r)
 }

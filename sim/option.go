@@ -8,7 +8,7 @@ import (
 
 // Chooser decides what happens next, among at least two options. The first is always the dullest: the process that
 // went on last goes on, and nothing goes wrong. Then come the other processes, the network, and everything that does go
-// wrong.
+// wrong. The slice is good until Choose returns.
 //
 // A Chooser may panic, as rapid does to abandon a run: the processes are unwound on the way.
 type Chooser interface {
@@ -146,7 +146,7 @@ func (w *world) inTurn(yield func(*process) bool) {
 // alreadyOut says whether an equal write was listed before: which of two lands first makes no difference.
 func (w *world) alreadyOut(i int, l letter) bool {
 	for _, other := range w.network[:i] {
-		if other.hash == l.hash {
+		if other.digest == l.digest {
 			return true
 		}
 	}

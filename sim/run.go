@@ -1,6 +1,9 @@
 package sim
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Run makes one history of the scenario, with everything that may vary in it chosen by c, and answers its trace.
 func Run(s Scenario, c Chooser) *Trace {
@@ -109,4 +112,9 @@ func Bytes(data []byte) Chooser {
 		data = data[1:]
 		return int(b) % n
 	})
+}
+
+// nondeterministic panics for the harness: it is never a finding about the laws.
+func nondeterministic(format string, args ...any) {
+	panic("sim: nondeterministic: " + fmt.Sprintf(format, args...))
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
-	"fmt"
 	"hash/maphash"
 	"slices"
 
@@ -22,7 +20,7 @@ type world struct {
 
 	network     []letter
 	outages     []Broken
-	left        Limits // thereof Preemptions counts up
+	left        Limits // what may still go wrong; Preemptions is not used
 	last        int    // the process that went on last
 	steps       int
 	preemptions int
@@ -40,9 +38,9 @@ type world struct {
 
 // letter is a write in the network.
 type letter struct {
-	from string
-	req  simstore.Request
-	hash uint64
+	from   string
+	req    simstore.Request
+	digest digest
 }
 
 func newWorld(s Scenario) *world {
@@ -150,6 +148,7 @@ func (w *world) take(o Option) {
 		w.left.Cancels--
 		p := w.processes[o.process]
 		p.call.cancelled = true
+		p.call.observed.add(callerLeft)
 		p.cancel()
 		w.coverage["a caller left"]++
 	case deliver:
@@ -176,11 +175,11 @@ func (w *world) serve(p *process, fault Faults) {
 	a := w.meet(p, r, fault)
 	if fault != NoFault {
 		c.faults++
-		c.mix(uint64(fault))
+		c.observed.add(uint64(fault))
 		w.coverage[faultAt[kindIndex(fault)][r.Op]]++
 	} else if a.Err != nil {
 		w.coverage[conflictAt[r.Op]]++
-		c.mix(7)
+		c.observed.add(conflicted)
 	}
 	c.observe(w.s.Store.Marker, r, a)
 	w.settle(c)
@@ -191,29 +190,27 @@ func (w *world) serve(p *process, fault Faults) {
 
 // meet is the operation and the fault that it meets.
 func (w *world) meet(p *process, r simstore.Request, fault Faults) simstore.Answer {
-	unknown := simstore.Answer{Err: injected(r, backends.ErrUnknown)}
+	class := backends.ErrUnknown
 	switch fault {
 	case NoFault:
 		return w.apply(r, &p.call)
-	case FailRead:
-		return unknown
 	case Panic:
 		p.call.panicked = true
 		return simstore.Answer{}
+	case Lose:
+		w.apply(r, &p.call)
+	case Delay:
+		w.send(p, r)
 	case Outage:
 		w.outages = append(w.outages, Broken{Op: r.Op, Row: r.Row})
-	case Lose, Delay:
-		if r.Op == simstore.Commit {
-			p.call.unknown = true
-		}
-		if fault == Delay {
-			w.send(p, r)
-		} else {
-			w.apply(r, &p.call)
-		}
-		return unknown
+		class = backends.ErrRefused
+	case Refuse:
+		class = backends.ErrRefused
 	}
-	return simstore.Answer{Err: injected(r, backends.ErrRefused)}
+	if r.Op == simstore.Commit && class == backends.ErrUnknown {
+		p.call.unknown = true
+	}
+	return simstore.Answer{Err: injected(r, class)}
 }
 
 func (w *world) refuses(r simstore.Request) bool {
@@ -247,7 +244,7 @@ func (w *world) crash(p *process) {
 }
 
 func (w *world) send(p *process, r simstore.Request) {
-	w.network = append(w.network, letter{from: p.spec.Name, req: r, hash: hashRequest(r)})
+	w.network = append(w.network, letter{from: p.spec.Name, req: r, digest: digestOf(r)})
 }
 
 func (w *world) deliver(l letter) {
@@ -295,67 +292,4 @@ func (w *world) sweep() {
 		}
 	}
 	w.checkFinished()
-}
-
-// identity is the same for two states from which the same can happen. What a process will do follows from what its
-// call has observed, and the network is a set.
-func (w *world) identity() uint64 {
-	b := w.buf[:0]
-	for _, key := range w.store.Keys() {
-		c := w.store.Cell(key)
-		b = append(b, byte(c.Record.Version), byte(c.Record.Marker), byte(c.Stored), byte(len(c.Record.Log)))
-		for _, id := range c.Record.Log {
-			b = append(b, byte(id))
-		}
-		b = append(b, byte(len(c.View)))
-		for _, id := range c.View {
-			b = append(b, byte(id))
-		}
-	}
-	for _, p := range w.processes {
-		flags := byte(0)
-		if p.call.cancelled {
-			flags = 1
-		}
-		if !p.parked {
-			b = append(b, 255)
-			continue
-		}
-		b = append(b, byte(p.at), flags)
-		b = binary.LittleEndian.AppendUint64(b, p.call.hash)
-	}
-	b = append(b, byte(w.left.Faults), byte(w.left.Crashes), byte(w.left.Cancels))
-	var network, outages uint64
-	for _, l := range w.network {
-		network += l.hash
-	}
-	for _, o := range w.outages {
-		outages |= 1 << (uint(o.Op)*8 + uint(o.Row)%8)
-	}
-	b = binary.LittleEndian.AppendUint64(b, network)
-	b = binary.LittleEndian.AppendUint64(b, outages)
-	if w.s.Limits.Preemptions != Unbounded {
-		b = append(b, byte(w.last), byte(w.preemptions))
-	}
-	w.buf = b
-	return maphash.Bytes(w.seed, b)
-}
-
-func hashRequest(r simstore.Request) uint64 {
-	c := call{hash: uint64(r.Op) + 1}
-	for _, b := range r.Key {
-		c.mix(uint64(b))
-	}
-	c.mix(uint64(r.Row))
-	c.sees(simstore.Flag, r.Held)
-	c.mix(99)
-	for _, id := range r.Log {
-		c.mix(uint64(id))
-	}
-	return c.hash
-}
-
-// Panics of the harness, which are never findings about the code under test.
-func nondeterministic(format string, args ...any) {
-	panic("sim: nondeterministic: " + fmt.Sprintf(format, args...))
 }
