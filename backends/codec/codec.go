@@ -27,8 +27,8 @@ type Codec[T, Stored any] struct {
 	Decode func(Stored) (T, error)
 }
 
-// JSON stores a T as encoding/json writes it. What encoding/json leaves out is not stored: unexported fields, and bytes of a
-// string that are no UTF-8. A stored body with unknown fields, or with anything behind it, is an error.
+// JSON stores a T as encoding/json writes it. What encoding/json leaves out is not stored: unexported fields, and
+// bytes of a string that are no UTF-8. A stored body with unknown fields, or with anything behind it, is an error.
 func JSON[T any]() Codec[T, []byte] {
 	return Codec[T, []byte]{
 		Encode: func(v T) ([]byte, error) { return json.Marshal(v) },
@@ -47,9 +47,9 @@ func JSON[T any]() Codec[T, []byte] {
 	}
 }
 
-// Text stores a string as it is and an integer in decimal; named types are taken as the type that they are made of. Every
-// other type is refused with an error at each call: for floats, pointers and interfaces equality and text can differ,
-// and for the rest only the user knows a text that will still be the right one in the next release.
+// Text stores a string as it is and an integer in decimal; named types are taken as the type that they are made of.
+// Every other type is refused with an error at each call: for floats, pointers and interfaces equality and text can
+// differ, and for the rest only the user knows a text that will still be the right one in the next release.
 func Text[K comparable]() Codec[K, string] {
 	switch kind := reflect.TypeFor[K]().Kind(); {
 	case kind == reflect.String:

@@ -95,8 +95,8 @@ func childIncrement(ctx context.Context, args []string) error {
 	return db.Close()
 }
 
-// childFullDisk may not make a file larger than a limit, and writes until that fails. It prints what was acknowledged, the
-// class of the failure, and that of the write after it.
+// childFullDisk may not make a file larger than a limit, and writes until that fails. It prints what was
+// acknowledged, the class of the failure, and that of the write after it.
 func childFullDisk(ctx context.Context, args []string) error {
 	db, err := sqlite.Open(ctx, args[0], sqlite.Config{})
 	if err != nil {

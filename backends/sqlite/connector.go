@@ -13,8 +13,8 @@ import (
 	sqlite3 "modernc.org/sqlite"
 )
 
-// ErrUnsafe is the failure of a connection that does not keep what the configuration promises: the file system, a hook or
-// a build of SQLite changed a setting that answered writes depend on.
+// ErrUnsafe is the failure of a connection that does not keep what the configuration promises: the file system, a
+// hook or a build of SQLite changed a setting that answered writes depend on.
 var ErrUnsafe = errors.New("the connection would lose writes")
 
 // minVersion is the first SQLite without a race between checkpoints that corrupts the file.

@@ -19,8 +19,8 @@ type Durability int
 const (
 	// Full is the default: an answered write survives the end of the process and a power cut.
 	Full Durability = iota
-	// Relaxed survives the end of the process. A power cut or a crash of the operating system loses the last writes that
-	// were answered, and the file stays whole.
+	// Relaxed survives the end of the process. A power cut or a crash of the operating system loses the last writes
+	// that were answered, and the file stays whole.
 	Relaxed
 )
 
@@ -55,8 +55,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// DB is an open file: the one connection that writes to it, and those that read. Make one with [Open]. Its stores may be
-// used by any number of goroutines, and the file may be open in any number of processes of one machine.
+// DB is an open file: the one connection that writes to it, and those that read. Make one with [Open]. Its stores may
+// be used by any number of goroutines, and the file may be open in any number of processes of one machine.
 type DB struct {
 	writer  *sql.DB // At most one connection.
 	readers *sql.DB
@@ -70,10 +70,10 @@ type DB struct {
 	stats   stats
 }
 
-// Open opens the file at path, which it makes if there is none, and brings its schema up to date. It fails if the file is of a
-// later version of this package ([ErrNewerSchema]) or of another program ([ErrForeignFile]), and if the connection does
-// not keep what the configuration promises ([ErrUnsafe]). It blocks for up to the busy timeout while others have
-// the file locked. Close the DB in the end.
+// Open opens the file at path, which it makes if there is none, and brings its schema up to date. It fails if the
+// file is of a later version of this package ([ErrNewerSchema]) or of another program ([ErrForeignFile]), and if the
+// connection does not keep what the configuration promises ([ErrUnsafe]). It blocks for up to the busy timeout while
+// others have the file locked. Close the DB in the end.
 func Open(ctx context.Context, path string, config Config) (*DB, error) {
 	d, err := open(ctx, path, config)
 	if err != nil {
@@ -116,8 +116,8 @@ func (d *DB) prepare(ctx context.Context, config Config) error {
 	return d.read.prepare(ctx, d.readers, readSQL)
 }
 
-// Close refuses further operations, waits for the writes that were taken and closes the file: for at most one transaction, and
-// the wait for another process in front of it. Closing twice is fine.
+// Close refuses further operations, waits for the writes that were taken and closes the file: for at most one
+// transaction, and the wait for another process in front of it. Closing twice is fine.
 func (d *DB) Close() error {
 	d.closing.Lock()
 	defer d.closing.Unlock()
@@ -131,7 +131,8 @@ func (d *DB) Close() error {
 	return nil
 }
 
-// closeFile closes the readers first: the last connection to go moves the log into the file, and should be able to write.
+// closeFile closes the readers first: the last connection to go moves the log into the file, and should be able to
+// write.
 func (d *DB) closeFile() error {
 	return errors.Join(d.read.close(), d.readers.Close(), d.write.close(), d.writer.Close())
 }

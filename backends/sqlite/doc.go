@@ -1,7 +1,8 @@
 // Package sqlite keeps records and their views in an SQLite file: a durable store without a server.
 //
-// [Open] opens the file, [New] makes its store with a view of one object per record, [NewRows] its store with a view of one
-// row per entry. They keep the whole contract of the backends package, and have the methods of the memory package.
+// [Open] opens the file, [New] makes its store with a view of one object per record, [NewRows] its store with a view
+// of one row per entry. They are stores of the durable package: their methods, and how keys and bodies are stored,
+// are there.
 //
 //	db, err := sqlite.Open(ctx, "accounts.db", sqlite.Config{})
 //	if err != nil {
@@ -16,18 +17,19 @@
 // transaction is synced before it is answered. These settings are read back on every connection, with the version of
 // SQLite, and Open fails with [ErrUnsafe] if they did not take. [Relaxed] has to be named.
 //
-// If a COMMIT fails at the disk nobody knows what is on it, and syncing again would prove nothing. The outcome of its writes
-// is unknown, and the DB writes no more ([ErrStopped]). Open the file again: what is there then was committed.
+// If a COMMIT fails at the disk nobody knows what is on it, and syncing again would prove nothing. The outcome of its
+// writes is unknown, and the DB writes no more ([ErrStopped]). Open the file again: what is there then was committed.
 //
 // # Writing
 //
-// One goroutine writes. It takes what waits into one transaction and so shares one sync among all keys that are written at
-// once; a lone write waits for nobody, and there is no timer. Each write is answered on its own: a conflict is a row count,
-// and a statement that fails is left out and the others run again without it. [DB.Stats] counts.
+// One goroutine writes. It takes what waits into one transaction and so shares one sync among all keys that are
+// written at once; a lone write waits for nobody, and there is no timer. Each write is answered on its own: a
+// conflict is a row count, and a statement that fails is left out and the others run again without it. [DB.Stats]
+// counts.
 //
-// A write is one statement: a commit, a projection of a view, a clear. A put of rows and [RowStore.ProjectRows] are one
-// transaction. Every write compares and raises the fence of the record by itself; nothing is read in advance, and
-// nothing is locked between two calls.
+// A write is one statement: a commit, a projection of a view, a clear. A put of rows and a whole projection of rows
+// are one transaction. Every write compares and raises the fence of the record by itself; nothing is read in advance,
+// and nothing is locked between two calls.
 //
 // # Processes
 //
@@ -37,31 +39,26 @@
 //
 // # Outcomes
 //
-// A write is refused, definitely, if the file was busy, full, read-only or closed, or the record too large for SQLite (1 GB). A
-// context that ends leaves its outcome unknown: the transaction may go on, since it has neighbours. So does
+// A write is refused, definitely, if the file was busy, full, read-only or closed, or the record too large for SQLite
+// (1 GB). A context that ends leaves its outcome unknown: the transaction may go on, since it has neighbours. So does
 // everything else that is not known to be a refusal.
-//
-// # Keys and bodies
-//
-// Keys are TEXT: strings as they are, integers in decimal, others by [Store.WithKeys]. Bodies, views and rows are JSON, or
-// what WithBodies, WithViews and WithRows say. See the codec package for what is refused. What this build cannot decode is
-// a [backends.ErrUndecodable] that names the key: it is left as it is, and the other keys go on.
-//
-// A record is read and written whole, and its view lies beside it in the same row: keep them small.
 //
 // # The file
 //
-// The tables are record, row and deleted. Any program may read them. The schema has a version, which Open raises in one
-// transaction; it refuses the file of a later version ([ErrNewerSchema]) and of another program ([ErrForeignFile]).
+// The tables are record, row and deleted; keys are TEXT, bodies BLOB. Any program may read them. The schema has a
+// version, which Open raises in one transaction; it refuses the file of a later version ([ErrNewerSchema]) and of
+// another program ([ErrForeignFile]).
 //
-// The settings are journal_mode WAL, synchronous FULL (NORMAL if Relaxed), busy_timeout, BEGIN IMMEDIATE, fullfsync and
-// checkpoint_fullfsync; the tables are STRICT, and hold one kind of records: another kind needs a file of its own. SQLite's default for fsync is kept: modernc.org/sqlite.Fdatasync makes a
-// commit faster on Linux, for the whole process, and is for the program to choose.
+// The settings are journal_mode WAL, synchronous FULL (NORMAL if Relaxed), busy_timeout, BEGIN IMMEDIATE, fullfsync
+// and checkpoint_fullfsync; the tables are STRICT, and hold one kind of records: another kind needs a file of its
+// own. SQLite's default for fsync is kept: modernc.org/sqlite.Fdatasync makes a commit faster on Linux, for the whole
+// process, and is for the program to choose.
 //
 // # What was verified
 //
-// The tests kill a writing process twenty times and look for lost, doubled and half projected entries; they cancel thousands
-// of commits and compare every answer with the file; they let several processes open a new file and write one record at
-// once; they take the room for a COMMIT away; they count statements and transactions. No test cuts the power or
-// makes a disk lie: there the store relies on SQLite's settings, which it reads back. Windows and macOS were not tried.
+// The tests kill a writing process twenty times and look for lost, doubled and half projected entries; they cancel
+// thousands of commits and compare every answer with the file; they let several processes open a new file and write
+// one record at once; they take the room for a COMMIT away; they count statements and transactions. No test cuts the
+// power or makes a disk lie: there the store relies on SQLite's settings, which it reads back. Windows and macOS were
+// not tried.
 package sqlite

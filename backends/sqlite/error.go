@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 
 	sqlite3 "modernc.org/sqlite"
@@ -14,30 +13,25 @@ import (
 var (
 	// ErrClosed is the cause of an operation that is refused since its DB is closed.
 	ErrClosed = errors.New("sqlite: closed")
-	// ErrStopped is the cause of a write that is refused since an earlier COMMIT failed at the disk. The DB writes no more;
-	// it still reads. Close it, see to the disk, and open the file again.
+	// ErrStopped is the cause of a write that is refused since an earlier COMMIT failed at the disk. The DB writes no
+	// more; it still reads. Close it, see to the disk, and open the file again.
 	ErrStopped = errors.New("sqlite: stopped writing, since a commit failed")
 )
 
-// failure is the error of an operation with its class. The definite refusals are a white-list, everything else is unknown.
-func failure(op string, key any, err error) error {
-	if errors.Is(err, group.ErrClosed) {
+// failure is err with its class. The definite refusals are a white-list, everything else is unknown.
+func failure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errConflict):
+		return &backends.Error{Class: backends.ErrConflict}
+	case errors.Is(err, group.ErrClosed):
 		err = ErrClosed
 	}
-	return &backends.Error{Op: op, Key: key, Class: classOf(err), Err: causeOf(err)}
-}
-
-func causeOf(err error) error {
-	if err == errConflict {
-		return nil
-	}
-	return err
+	return &backends.Error{Class: classOf(err), Err: err}
 }
 
 func classOf(err error) error {
-	if errors.Is(err, errConflict) {
-		return backends.ErrConflict
-	}
 	if errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped) {
 		return backends.ErrRefused
 	}
@@ -60,19 +54,3 @@ func code(err error) int {
 }
 
 func isBusy(err error) bool { return code(err) == codes.SQLITE_BUSY }
-
-// readFailure is failure for what is not a write: a context that ended explains whatever else went wrong.
-func (d *DB) readFailure(ctx context.Context, op string, key any, err error) error {
-	if ended := backends.Ended(ctx, op, key); ended != nil {
-		return ended
-	}
-	if d.closed.Load() {
-		err = ErrClosed
-	}
-	return failure(op, key, err)
-}
-
-// refused is the error of an operation that never reached the file.
-func refused(op string, key any, err error) error {
-	return &backends.Error{Op: op, Key: key, Class: backends.ErrRefused, Err: err}
-}

@@ -15,6 +15,7 @@ import (
 	codes "modernc.org/sqlite/lib"
 
 	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/durable"
 )
 
 func openFile(t *testing.T) (*DB, string) {
@@ -54,8 +55,8 @@ func limit(t *testing.T, db *DB, length int) {
 	}
 }
 
-// TestNeighbours has a group with a conflict in it and two statements that fail: those that are sound are written, and everyone
-// has an answer of his own.
+// TestNeighbours has a group with a conflict in it and two statements that fail: those that are sound are written,
+// and everyone has an answer of his own.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	db, _ := openFile(t)
@@ -65,7 +66,7 @@ func TestNeighbours(t *testing.T) {
 	errs := db.commit(t.Context(), group)
 	want := []error{nil, backends.ErrRefused, nil, backends.ErrConflict, backends.ErrRefused, nil}
 	for i, err := range errs {
-		if (err == nil) != (want[i] == nil) || err != nil && classOf(err) != want[i] {
+		if got := failure(err); (got == nil) != (want[i] == nil) || got != nil && !errors.Is(got, want[i]) {
 			t.Errorf("write %d: got %v, want %v", i, err, want[i])
 		}
 	}
@@ -89,10 +90,8 @@ func TestHalfAWriteIsUndone(t *testing.T) {
 		t.Fatal(errs[0])
 	}
 	limit(t, db, 10_000)
-	rows := []row{{"a", []byte("1")}, {"b", []byte(strings.Repeat("x", 20_000))}}
-	err := db.do(t.Context(), "project", "k", func(tx *tx) error {
-		return errors.Join(tx.fenced(clearMarker, "k", 1), tx.insert("k", rows))
-	})
+	rows := []durable.StoredRow{{ID: "a", Body: []byte("1")}, {ID: "b", Body: []byte(strings.Repeat("x", 20_000))}}
+	err := engine{db}.Settle(t.Context(), "k", 1, nil, rows)
 	if !errors.Is(err, backends.ErrRefused) {
 		t.Errorf("got %v, want it refused", err)
 	}
@@ -139,8 +138,9 @@ func TestFullFile(t *testing.T) {
 	}
 }
 
-// TestTransactionsBeginImmediate: with a deferred transaction the second BEGIN would succeed, and the write after it fail with
-// code 517, at once, whatever the busy timeout. The same is done with such a transaction, to show that it would be seen.
+// TestTransactionsBeginImmediate: with a deferred transaction the second BEGIN would succeed, and the write after it
+// fail with code 517, at once, whatever the busy timeout. The same is done with such a transaction, to show that it
+// would be seen.
 func TestTransactionsBeginImmediate(t *testing.T) {
 	t.Parallel()
 	db, path := openFile(t)

@@ -190,7 +190,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestBusy has another program hold the write lock: a write waits for it, and is refused when it has waited for too long.
+// TestBusy has another program hold the write lock: a write waits for it, and is refused when it has waited for too
+// long.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)

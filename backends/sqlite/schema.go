@@ -22,8 +22,8 @@ const applicationID = 0x676f6672
 
 // migrations is the schema: the n-th brings a file from version n to n+1. They are never edited, only appended to.
 //
-// A record's fence is one more than it was, and that of a new record is one more than any record had that was deleted. So a
-// fence never comes back, and neither a commit nor a create needs a second statement.
+// A record's fence is one more than it was, and that of a new record is one more than any record had that was
+// deleted. So a fence never comes back, and neither a commit nor a create needs a second statement.
 var migrations = []string{`
 CREATE TABLE record (
 	key    TEXT    NOT NULL PRIMARY KEY,
@@ -92,8 +92,8 @@ func schemaVersion(ctx context.Context, db interface {
 	return 0, ErrForeignFile
 }
 
-// retryBusy repeats op while others have the file locked. The busy timeout does not cover every lock: two processes that open
-// a new file at once both switch its journal, and one of them is turned away without waiting.
+// retryBusy repeats op while others have the file locked. The busy timeout does not cover every lock: two processes
+// that open a new file at once both switch its journal, and one of them is turned away without waiting.
 func retryBusy(ctx context.Context, timeout time.Duration, op func() error) error {
 	s := schedule.Exponential(time.Millisecond).Capped(50 * time.Millisecond).Jittered().UpTo(timeout)
 	_, err := schedule.Retry(ctx, schedule.WhileFailure(s, isBusy), func(context.Context) (struct{}, error) {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/durable"
 )
 
-// write is one operation: its statements, which run inside a transaction that it shares with others. It answers errConflict
-// before it has changed anything, and any other error at any point. It is run again if a neighbour took the transaction
-// down, and it must look at nothing but tx.
+// write is one operation: its statements, which run inside a transaction that it shares with others. It answers
+// errConflict before it has changed anything, and any other error at any point. It is run again if a neighbour took
+// the transaction down, and it must look at nothing but tx.
 type write func(tx *tx) error
 
 // errConflict is the answer of a write whose fence is not the record's.
@@ -55,17 +55,19 @@ func (t *tx) answer(stmt statement, args []any, to ...any) error {
 	return err
 }
 
-// do hands a write to the writing goroutine and waits for its transaction. A context that ends interrupts the wait, never the
-// transaction: it has neighbours.
-func (d *DB) do(ctx context.Context, op string, key any, w write) error {
-	if err := backends.Ended(ctx, op, key); err != nil {
-		return err
-	}
-	if err := d.group.Do(ctx, w); err != nil {
-		return failure(op, key, err)
+// insert writes the rows that are not there.
+func (t *tx) insert(key string, rows []durable.StoredRow) error {
+	for _, r := range rows {
+		if _, err := t.changed(insertRow, key, r.ID, r.Body); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// do hands a write to the writing goroutine and waits for its transaction. A context that ends interrupts the wait,
+// never the transaction: it has neighbours.
+func (d *DB) do(ctx context.Context, w write) error { return failure(d.group.Do(ctx, w)) }
 
 // commit runs the writes of a group in one transaction and answers each on its own. It heeds no context: an interrupted
 // transaction would leave all its writes unknown, and to finish it takes no longer.
@@ -95,7 +97,8 @@ func (d *DB) commit(_ context.Context, group []write) []error {
 	return errs
 }
 
-// attempt runs the writes that are left in one transaction. It answers which one failed, or -1 if it was the transaction.
+// attempt runs the writes that are left in one transaction. It answers which one failed, or -1 if it was the
+// transaction.
 func (d *DB) attempt(group []write, left []int, errs []error) (failed int, err error) {
 	if d.stopped != nil {
 		return -1, d.stopped
@@ -116,8 +119,8 @@ func (d *DB) attempt(group []write, left []int, errs []error) (failed int, err e
 	if err := t.Commit(); err != nil && isBusy(err) {
 		return -1, err // The driver has rolled it back.
 	} else if err != nil {
-		// Nobody knows what is on the disk. To sync again would prove nothing: the system forgets what it could not write
-		// and reports it once.
+		// Nobody knows what is on the disk. To sync again would prove nothing: the system forgets what it could not
+		// write and reports it once.
 		d.stopped = fmt.Errorf("%w: %w", ErrStopped, err)
 		return -1, &commitError{err}
 	}

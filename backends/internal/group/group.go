@@ -31,9 +31,9 @@ type call[T any] struct {
 	answer chan error
 }
 
-// New starts a group of so many workers, each of which gives run at most max operations at a time, in the order of their
-// callers. run answers one error per operation, in order, and must not panic. Its context ends when none of the batch's
-// callers waits any more. Close ends the group.
+// New starts a group of so many workers, each of which gives run at most max operations at a time, in the order of
+// their callers. run answers one error per operation, in order, and must not panic. Its context ends when none of the
+// batch's callers waits any more. Close ends the group.
 func New[T any](workers, max int, run func(ctx context.Context, batch []T) []error) *Group[T] {
 	g := &Group[T]{max: max, run: run, queue: make(chan *call[T]), closed: make(chan struct{})}
 	for range workers {

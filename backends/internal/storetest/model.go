@@ -16,9 +16,9 @@ import (
 	"github.com/goferry/goferry/projected"
 )
 
-// Model drives a store and the memory store side by side, with whatever rapid draws, and wants the same answers: the class of
-// every error, what is stored, pending, listed and shown. Fences only have to be new. newMemory makes an empty store
-// with the same kind of view, such as [MemoryViews].
+// Model drives a store and the memory store side by side, with whatever rapid draws, and wants the same answers: the
+// class of every error, what is stored, pending, listed and shown. Fences only have to be new. newMemory makes an
+// empty store with the same kind of view, such as [MemoryViews].
 func Model(t *testing.T, s Subject, newMemory func() Subject) {
 	run := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,8 +20,8 @@ var (
 	none            = Record{}
 )
 
-// Test runs the checks of whole round trips on one store that open answers, each on keys of its own. The contract package
-// has those of single calls.
+// Test runs the checks of whole round trips on one store that open answers, each on keys of its own. The contract
+// package has those of single calls.
 func Test(t *testing.T, open func(t *testing.T) Subject) {
 	s := open(t)
 	tests := []struct {

@@ -1,8 +1,8 @@
 // Package storetest runs the store contract against a store: every test of a durable backend that does not depend on
 // what the backend is.
 //
-// The records are logs of entries, and the view shows the entries of the log. Both kinds of view are a [Subject], so each
-// check is written once.
+// The records are logs of entries, and the view shows the entries of the log. Both kinds of view are a [Subject], so
+// each check is written once.
 package storetest
 
 import (

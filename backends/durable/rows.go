@@ -1,4 +1,4 @@
-package sqlite
+package durable
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 var _ backends.RowStore[string, int, string, int] = (*RowStore[string, int, string, int])(nil)
 
 // RowStore keeps records with bodies B, and for each key the rows of its view by their identities.
-// Make one with [NewRows]. It is immutable; a DB may have several, of the same types.
+// The packages of the databases make one, or [NewRows]. It is immutable.
 type RowStore[K comparable, B any, ID comparable, Row any] struct {
 	table[K, B]
 	of   func(B) iter.Seq2[ID, Row]
@@ -21,18 +21,20 @@ type RowStore[K comparable, B any, ID comparable, Row any] struct {
 	rows codec.Codec[Row, []byte]
 }
 
-// NewRows makes the store of a file: NewRows[string](db, of, id). of yields the entries of a body that have a row, and id
-// answers the entry that a row belongs to. Both must be pure. Keys and identities are strings or integers, and bodies
-// and rows are JSON, unless With functions say otherwise. NewRows panics if a function is nil, and names it.
-func NewRows[K comparable, B any, ID comparable, Row any](db *DB, of func(body B) iter.Seq2[ID, Row], id func(row Row) ID) *RowStore[K, B, ID, Row] {
+// NewRows makes a store on engine: NewRows[string](engine, of, id). of yields the entries of a body that have a row,
+// and id answers the entry that a row belongs to. Both must be pure. NewRows panics if an argument is nil, and names
+// it.
+func NewRows[K comparable, B any, ID comparable, Row any](engine Engine, of func(body B) iter.Seq2[ID, Row], id func(row Row) ID) *RowStore[K, B, ID, Row] {
 	switch {
+	case engine == nil:
+		panic("durable: NewRows: engine is nil")
 	case of == nil:
-		panic("sqlite: NewRows: of is nil")
+		panic("durable: NewRows: of is nil")
 	case id == nil:
-		panic("sqlite: NewRows: id is nil")
+		panic("durable: NewRows: id is nil")
 	}
 	return &RowStore[K, B, ID, Row]{
-		table: newTable[K, B](db), of: of, id: id,
+		table: newTable[K, B](engine), of: of, id: id,
 		ids: codec.Checked(codec.Text[ID]()), rows: codec.JSON[Row](),
 	}
 }
@@ -86,13 +88,13 @@ func (s *RowStore[K, B, ID, Row]) Missing(ctx context.Context, key K, record bac
 
 // present answers the identities that have a row.
 func (s *RowStore[K, B, ID, Row]) present(ctx context.Context, op string, key K) (map[string]bool, error) {
-	text, err := s.keys.Encode(key)
-	if err != nil {
-		return nil, refused(op, key, err)
-	}
-	ids, err := query[string](ctx, s.db, op, key, selectIDs, text)
+	text, err := s.begin(ctx, op, key)
 	if err != nil {
 		return nil, err
+	}
+	ids, err := s.engine.IDs(ctx, text)
+	if err != nil {
+		return nil, failure(ctx, op, key, err)
 	}
 	present := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -104,24 +106,27 @@ func (s *RowStore[K, B, ID, Row]) present(ctx context.Context, op string, key K)
 // Put writes each of added unless the view has a row of its identity already, all in one transaction. It answers one
 // error per row. A row that cannot be encoded fails alone; the others are written together or not at all.
 func (s *RowStore[K, B, ID, Row]) Put(ctx context.Context, key K, added []Row) []error {
-	errs := make([]error, len(added))
-	text, err := s.keys.Encode(key)
+	text, err := s.begin(ctx, "put", key)
 	if err != nil {
-		return slices.Repeat([]error{refused("put", key, err)}, len(added))
+		return slices.Repeat([]error{err}, len(added))
 	}
-	var rows []row
+	errs := make([]error, len(added))
+	var rows []StoredRow
 	for i, r := range added {
-		encoded, err := s.encode(s.id(r), r)
+		row, _, err := s.encode(s.id(r), r, nil)
 		if err != nil {
 			errs[i] = refused("put", key, err)
 			continue
 		}
-		rows = append(rows, encoded)
+		rows = append(rows, row)
 	}
-	if err := s.db.do(ctx, "put", key, func(tx *tx) error { return tx.insert(text, rows) }); err != nil {
+	if len(rows) == 0 {
+		return errs
+	}
+	if err := s.engine.Put(ctx, text, rows); err != nil {
 		for i := range errs {
 			if errs[i] == nil {
-				errs[i] = err
+				errs[i] = failure(ctx, "put", key, err)
 			}
 		}
 	}
@@ -130,109 +135,81 @@ func (s *RowStore[K, B, ID, Row]) Put(ctx context.Context, key K, added []Row) [
 
 // Clear clears the marker of record if the store still holds record.
 func (s *RowStore[K, B, ID, Row]) Clear(ctx context.Context, key K, record backends.Record[B]) error {
-	text, err := s.keys.Encode(key)
-	if err != nil {
-		return refused("clear", key, err)
-	}
-	return s.db.do(ctx, "clear", key, func(tx *tx) error {
-		return tx.fenced(clearMarker, text, int64(record.Fence))
+	return s.fenced(ctx, "clear", key, record.Fence, func(text string) error {
+		return s.engine.Settle(ctx, text, record.Fence, nil, nil)
 	})
 }
 
-// ProjectRows is a whole projection: it writes the rows that are missing and clears the marker of record, in one transaction,
-// if the store still holds record. It is the project function of projected.New, and does for one transaction what
-// projected.Rows does for three: a conflict writes no row.
+// ProjectRows is a whole projection: it writes the rows that are missing and clears the marker of record, in one
+// transaction, if the store still holds record. It is a project function as projected.New takes it, and does in one
+// transaction what projected.Rows does in two: a conflict writes no row.
 //
-// It answers the entries whose row cannot be encoded, and why. The other rows are written then, and the marker stays.
+// It answers the entries whose row cannot be encoded, and why. The other rows are put then, and the marker stays.
 func (s *RowStore[K, B, ID, Row]) ProjectRows(ctx context.Context, key K, record backends.Record[B]) (map[ID]error, error) {
-	text, err := s.keys.Encode(key)
-	if err != nil {
-		return nil, refused("project", key, err)
-	}
 	rows, left, err := s.absent(ctx, key, record)
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.do(ctx, "project", key, func(tx *tx) error {
-		if len(left) == 0 {
-			if err := tx.fenced(clearMarker, text, int64(record.Fence)); err != nil {
-				return err
-			}
+	err = s.fenced(ctx, "project", key, record.Fence, func(text string) error {
+		switch {
+		case len(left) == 0:
+			return s.engine.Settle(ctx, text, record.Fence, nil, rows)
+		case len(rows) > 0:
+			return s.engine.Put(ctx, text, rows)
 		}
-		return tx.insert(text, rows)
+		return nil
 	})
 	return left, err
 }
 
 // absent answers the rows that the view does not have, and the entries whose row cannot be encoded.
-func (s *RowStore[K, B, ID, Row]) absent(ctx context.Context, key K, record backends.Record[B]) ([]row, map[ID]error, error) {
+func (s *RowStore[K, B, ID, Row]) absent(ctx context.Context, key K, record backends.Record[B]) ([]StoredRow, map[ID]error, error) {
 	present, err := s.present(ctx, "project", key)
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows []row
+	var rows []StoredRow
 	left := map[ID]error{}
 	for id, r := range s.of(record.Body) {
-		encoded, err := s.encode(id, r)
+		row, there, err := s.encode(id, r, present)
 		switch {
-		case present[encoded.id]:
+		case there:
 		case err != nil:
 			left[id] = refused("project", key, err)
 		default:
-			rows = append(rows, encoded)
+			rows = append(rows, row)
 		}
 	}
 	return rows, left, nil
 }
 
+// encode answers a row as it is stored, or that it is present.
+func (s *RowStore[K, B, ID, Row]) encode(id ID, r Row, present map[string]bool) (row StoredRow, there bool, err error) {
+	text, err := s.ids.Encode(id)
+	if err != nil || present[text] {
+		return StoredRow{}, err == nil, err
+	}
+	body, err := blob(s.rows, r)
+	return StoredRow{ID: text, Body: body}, false, err
+}
+
 // Rows answers the rows of key in the order of their first insertion.
 func (s *RowStore[K, B, ID, Row]) Rows(ctx context.Context, key K) ([]Row, error) {
-	text, err := s.keys.Encode(key)
-	if err != nil {
-		return nil, refused("rows", key, err)
-	}
-	stored, err := query[[]byte](ctx, s.db, "rows", key, selectRows, text)
+	text, err := s.begin(ctx, "rows", key)
 	if err != nil {
 		return nil, err
 	}
+	stored, err := s.engine.Rows(ctx, text)
+	if err != nil {
+		return nil, failure(ctx, "rows", key, err)
+	}
 	var rows []Row
 	for _, body := range stored {
-		r, err := s.rows.Decode(body)
+		row, err := s.rows.Decode(body)
 		if err != nil {
 			return nil, undecodable("rows", key, err)
 		}
-		rows = append(rows, r)
+		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// Delete removes the record of key and its rows, in one transaction, if the store still holds the record that was read.
-// There must be one: the zero record is a conflict. Rows that a projection of the record puts afterwards stay.
-func (s *RowStore[K, B, ID, Row]) Delete(ctx context.Context, key K, read backends.Record[B]) error {
-	return s.remove(ctx, key, read)
-}
-
-// row is a row as it is stored.
-type row struct {
-	id   string
-	body []byte
-}
-
-func (s *RowStore[K, B, ID, Row]) encode(id ID, r Row) (row, error) {
-	text, err := s.ids.Encode(id)
-	if err != nil {
-		return row{}, err
-	}
-	body, err := blob(s.rows, r)
-	return row{id: text, body: body}, err
-}
-
-// insert writes the rows that are not there.
-func (t *tx) insert(key string, rows []row) error {
-	for _, r := range rows {
-		if _, err := t.changed(insertRow, key, r.id, r.body); err != nil {
-			return err
-		}
-	}
-	return nil
 }
