@@ -1,13 +1,17 @@
 # Every module is tested on its own, as its users get it: GOWORK=off.
 export GOWORK := off
 
-# Modules that need nothing but Go, and those whose tests need a server or more time.
-PURE     := . examples backends/sheets backends/sqlite
-SERVICES := backends/postgres backends/etcd
+# Modules that need nothing but Go, those whose tests need a server or more time, and the rest.
+PURE     := . examples backends/sheets backends/sqlite observe/otel
+SERVICES := backends/postgres backends/etcd backends/etcd/etcdtest
 MODULES  := $(PURE) $(SERVICES) bench internal/tools
 STATIC   := $(CURDIR)/bin/staticcheck
 
-.PHONY: help all demo test race sim check lint bench tidy
+# How many random histories each of the three simulations makes in check, and under the race detector.
+HISTORIES := 400000
+RACED     := 40000
+
+.PHONY: help all demo test race sim mutants formal services check lint bench tidy
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -18,12 +22,25 @@ demo: ## run the main job: writers, an outage of the view, and its recovery
 	go -C examples run ./projectedwrites
 
 test: ## the tests of every module that needs nothing but Go
-	@set -e; for m in $(PURE); do echo "== $$m"; go -C $$m test ./...; done
+	@set -e; for m in $(PURE) bench; do echo "== $$m"; go -C $$m test ./...; done
 
-race: ## the core's tests under the race detector
-	go test -race ./...
+race: ## the same tests under the race detector
+	@set -e; for m in $(PURE); do echo "== $$m"; go -C $$m test -race ./...; done
 
-check: lint test race ## everything
+sim: ## every interleaving of larger worlds, and over a million random histories
+	go test -count=1 -timeout=20m -v -run 'TestExplore|TestPartialHeal|Simulation|TestRefines' ./sim -args -sim.full -sim.histories=$(HISTORIES)
+	go test -count=1 -timeout=20m -race -run Simulation ./sim -args -sim.histories=$(RACED)
+
+mutants: ## switch every rule off, one at a time: a test must go red for each
+	go run ./mutants
+
+formal: ## every interleaving of the specifications, with TLC (needs java and python3)
+	formal/run
+
+services: ## the tests of the stores that are servers (needs PostgreSQL's programs)
+	@set -e; for m in $(SERVICES); do echo "== $$m"; go -C $$m test ./...; done
+
+check: lint test race sim mutants formal services ## everything
 
 lint: $(STATIC) ## gofmt, vet and staticcheck, in every module
 	@files=$$(git ls-files '*.go' | xargs gofmt -l); if [ -n "$$files" ]; then echo "not gofmted: $$files"; exit 1; fi
