@@ -38,7 +38,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(tx.ID, out.Result.Sequence, out.Status, out.Result.Verdict.Status, out.Result.Verdict.Code)
+		fmt.Println(tx.ID, out.Result.Sequence, out.Status, out.Result.Verdict)
 	}
 
 	rows, err := queue.ReadCanonical(ctx, "Users")
@@ -48,7 +48,7 @@ func Example() {
 	fmt.Println(rows)
 	// Output:
 	// sign-up 1 projected done
-	// rename 3 projected failed conflict
+	// rename 3 projected failed (conflict)
 	// sign-up 1 projected done
 	// [map[_version:1 id:u1 name:Ann]]
 }

@@ -152,5 +152,13 @@ type Verdict struct {
 	Code Code
 }
 
+// String answers the status, and the code in parentheses if there is one.
+func (v Verdict) String() string {
+	if v.Code == "" {
+		return string(v.Status)
+	}
+	return string(v.Status) + " (" + string(v.Code) + ")"
+}
+
 // Final says whether the verdict can no longer change, unless somebody resets the transaction.
 func (v Verdict) Final() bool { return v.Status.terminal() }

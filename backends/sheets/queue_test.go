@@ -3,6 +3,8 @@ package sheets_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -339,5 +341,33 @@ func TestTimeEndsAfterTheClaim(t *testing.T) {
 		}
 		w.wantColumn(colCode, "retry_limit_exceeded")
 		w.wantRows(usersTitle)
+	})
+}
+
+// S25: within a batch sheets are written in byte order of their names, so that one history has one sequence of edits.
+func TestSheetsAreWrittenInOrder(t *testing.T) {
+	t.Parallel()
+	one(t, func(w world) {
+		q := w.start()
+		ids := map[string]string{}
+		for _, tab := range w.server.Tabs(w.id) {
+			ids[tab.Title] = fmt.Sprintf(`"sheetId":%d`, tab.SheetId)
+		}
+		users, orders := ids[usersTitle], ids[w.canonical("Orders")]
+		w.server.SetFaults(func(c sheetstest.Call) sheetstest.Fault {
+			body := string(c.Body)
+			if i, j := strings.Index(body, orders), strings.Index(body, users); i >= 0 && j >= 0 && j < i {
+				t.Errorf("Users is written before Orders")
+			}
+			return sheetstest.Fault{}
+		})
+		for i := range 12 {
+			key := fmt.Sprint("k", i)
+			tx := insert("t"+key, key, "x")
+			tx.Tasks = append(tx.Tasks, sheets.Insert("o"+key, "Orders", "id", sheets.Row{"id": key, "_version": 1}))
+			w.enqueue(q, tx)
+			w.processAll(q)
+		}
+		w.wantColumn(colStatus, slices.Repeat([]string{"done"}, 24)...)
 	})
 }
