@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +49,19 @@ func TestSelected(t *testing.T) {
 	}
 	if _, err := selected("a,x"); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("got %v, want an error that names x", err)
+	}
+}
+
+func TestProfiles(t *testing.T) { // Not parallel: there is one CPU profile at a time, and MemProfileRate is everybody's.
+	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
+	dir := t.TempDir()
+	if err := profiles(dir, tiny); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"uniform.cpu.pprof", "zipf.cpu.pprof", "zipf.allocs.pprof"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("got no profile %s: %v", name, err)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func TestRunEndsWithAWrongAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {
-			_, _, err := load.Run((&load.Store{}).Count, tt.submit, load.Window{}, load.Group{Callers: 3, Key: load.One([]string{"a"})})
+			_, _, err := load.Run((&load.Store{}).Count, tt.submit, load.Window{Measure: time.Millisecond}, load.Group{Callers: 3, Key: load.One([]string{"a"})})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
 			}
