@@ -177,63 +177,67 @@ func TestObserverThatAnswersNoContext(t *testing.T) {
 }
 
 func TestL26NoLockIsHeldWhileUserCodeRuns(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		var f *ferry.Ferry[string, string, string]
-		visited := map[string]int{}
-		var mu sync.Mutex
-		// visit does all that needs the lock, short of waiting for the very batch that it is called for.
-		visit := func(where string) {
-			mu.Lock()
-			visited[where]++
-			mu.Unlock()
-			f.Stats()
-			_ = f.FlushKey(context.Background(), "nothing")
-			_ = f.Flush(ended())
-			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-			defer cancel()
-			_, err := f.Submit(ctx, "nested")
-			if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ferry.ErrOverloaded) {
-				t.Errorf("%s: got %v", where, err)
-			}
+	for name, overflow := range map[string]ferry.Overflow{"Reject": ferry.Reject, "WaitUpTo": ferry.WaitUpTo(20 * time.Millisecond)} {
+		t.Run(name, func(t *testing.T) { inBubble(t, func(t *testing.T) { visitEverywhere(t, overflow) }) })
+	}
+}
+
+func visitEverywhere(t *testing.T, overflow ferry.Overflow) {
+	var f *ferry.Ferry[string, string, string]
+	visited := map[string]int{}
+	var mu sync.Mutex
+	// visit does all that needs the lock, short of waiting for the very batch that it is called for.
+	visit := func(where string) {
+		mu.Lock()
+		visited[where]++
+		mu.Unlock()
+		f.Stats()
+		_ = f.FlushKey(context.Background(), "nothing")
+		_ = f.Flush(ended())
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		_, err := f.Submit(ctx, "nested")
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ferry.ErrOverloaded) {
+			t.Errorf("%s: got %v", where, err)
 		}
-		depth := func(in, where string) {
-			if in != "nested" {
-				visit(where)
-			}
+	}
+	depth := func(in, where string) {
+		if in != "nested" {
+			visit(where)
 		}
-		f = ferry.PerKeyWeighed(
-			ferry.Config{MaxQueued: 2, MaxQueuedPerKey: 1, Observer: ferry.Observer{
-				BatchStarted: func(ctx context.Context, b ferry.Batch) context.Context {
-					depth(b.Key.(string), "BatchStarted")
-					return ctx
-				},
-				BatchEnded: func(_ context.Context, b ferry.Batch, _ error) { depth(b.Key.(string), "BatchEnded") },
-				Overloaded: func(key any, _ ferry.Bound) { depth(key.(string), "Overloaded") },
-			}},
-			func(in string) string { depth(in, "keyOf"); return in },
-			func(in string) int { depth(in, "weigh"); return 0 },
-			func(_ context.Context, key string, ins []string) ([]string, error) {
-				depth(key, "call")
-				if key == "slow" {
-					time.Sleep(time.Second)
-				}
-				return ins, nil
+	}
+	f = ferry.PerKeyWeighed(
+		ferry.Config{MaxQueued: 2, MaxQueuedPerKey: 1, Overflow: overflow, Observer: ferry.Observer{
+			BatchStarted: func(ctx context.Context, b ferry.Batch) context.Context {
+				depth(b.Key.(string), "BatchStarted")
+				return ctx
 			},
-		)
-		for _, in := range []string{"slow", "slow", "slow", "quick"} {
-			go func() { _, _ = f.Submit(context.Background(), in) }()
-			pass(50 * time.Millisecond)
-		}
-		pass(time.Minute)
-		for _, where := range []string{"keyOf", "weigh", "call", "BatchStarted", "BatchEnded", "Overloaded"} {
-			if visited[where] == 0 {
-				t.Errorf("%s: not visited", where)
+			BatchEnded: func(_ context.Context, b ferry.Batch, _ error) { depth(b.Key.(string), "BatchEnded") },
+			Overloaded: func(key any, _ ferry.Bound) { depth(key.(string), "Overloaded") },
+		}},
+		func(in string) string { depth(in, "keyOf"); return in },
+		func(in string) int { depth(in, "weigh"); return 0 },
+		func(_ context.Context, key string, ins []string) ([]string, error) {
+			depth(key, "call")
+			if key == "slow" {
+				time.Sleep(time.Second)
 			}
+			return ins, nil
+		},
+	)
+	for _, in := range []string{"slow", "slow", "slow", "quick"} {
+		go func() { _, _ = f.Submit(context.Background(), in) }()
+		pass(50 * time.Millisecond)
+	}
+	pass(time.Minute)
+	for _, where := range []string{"keyOf", "weigh", "call", "BatchStarted", "BatchEnded", "Overloaded"} {
+		if visited[where] == 0 {
+			t.Errorf("%s: not visited", where)
 		}
-		if err := f.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	}
+	if err := f.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestL27ASubmitFromInsideItsCallIsRefused(t *testing.T) {
