@@ -1,0 +1,71 @@
+package etcdtest_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/goferry/goferry/backends/etcd/etcdtest"
+	"github.com/goferry/goferry/backends/internal/contract"
+	"github.com/goferry/goferry/backends/internal/storetest"
+)
+
+// TestContract has every check of single calls.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	testContract(t, shared.Endpoints())
+}
+
+func testContract(t *testing.T, endpoints []string) {
+	for name, of := range contractSubjects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			contract.Test(t, func() contract.Subject { return of(open(t, endpoints...)) })
+		})
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	t.Parallel()
+	testRoundTrips(t, shared.Endpoints())
+}
+
+func testRoundTrips(t *testing.T, endpoints []string) {
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.of(open(t, endpoints...)) })
+		})
+	}
+}
+
+// TestContractWithoutOneNode runs both on a cluster of three that has lost one, which its clients still try.
+func TestContractWithoutOneNode(t *testing.T) {
+	t.Parallel()
+	cluster := start(t, etcdtest.Config{})
+	cluster.Kill(cluster.Leader())
+	awaitLeader(t, cluster)
+	t.Run("contract", func(t *testing.T) { testContract(t, cluster.Endpoints()) })
+	t.Run("round trips", func(t *testing.T) { testRoundTrips(t, cluster.Endpoints()) })
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	// A step is a dozen calls to a cluster. One that is asked for more on the command line does more.
+	if flag.Lookup("rapid.checks").Value.String() == flag.Lookup("rapid.checks").DefValue {
+		if err := flag.Set("rapid.checks", "10"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Model(t, kind.of(open(t, shared.Endpoints()...)), kind.model)
+		})
+	}
+}
+
+func TestCancelledCommits(t *testing.T) {
+	t.Parallel()
+	storetest.Cancelled(t, kinds[0].of(open(t, shared.Endpoints()...)), 5000, 20*time.Millisecond)
+}

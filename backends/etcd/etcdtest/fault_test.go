@@ -1,0 +1,175 @@
+package etcdtest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/goferry/goferry/backends/etcd/etcdtest"
+	"github.com/goferry/goferry/backends/internal/cutproxy"
+	"github.com/goferry/goferry/backends/internal/storetest"
+)
+
+// load is writers that write until they are stopped, and what they were acknowledged.
+type load struct {
+	subject storetest.Subject
+	name    string
+	stop    context.CancelFunc
+	writing sync.WaitGroup
+
+	mu    sync.Mutex
+	grown sync.Cond
+	acks  []storetest.Ack // guarded by mu
+}
+
+var _ io.Writer = (*load)(nil)
+
+func newLoad(t *testing.T, s storetest.Subject, name string) *load {
+	ctx, stop := context.WithCancel(t.Context())
+	l := &load{subject: s, name: name, stop: stop}
+	l.grown.L = &l.mu
+	l.writing.Go(func() { storetest.WriteForever(ctx, s, name, l) })
+	t.Cleanup(func() {
+		stop()
+		l.writing.Wait()
+	})
+	return l
+}
+
+// Write takes one line of an acknowledgement.
+func (l *load) Write(line []byte) (int, error) {
+	var a storetest.Ack
+	if _, err := fmt.Sscan(string(line), &a.Key, &a.ID, &a.Status); err != nil {
+		return 0, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acks = append(l.acks, a)
+	l.grown.Broadcast()
+	return len(line), nil
+}
+
+// more returns when so many more inputs have been acknowledged.
+func (l *load) more(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for want := len(l.acks) + n; len(l.acks) < want; {
+		l.grown.Wait()
+	}
+}
+
+// check stops the writers and wants every acknowledged entry once in the log and in the view.
+func (l *load) check(t *testing.T) {
+	t.Helper()
+	l.stop()
+	l.writing.Wait()
+	committed := 0
+	for _, a := range l.acks {
+		if strings.HasPrefix(a.Status, "committed") {
+			committed++
+		}
+	}
+	storetest.CheckAcks(t, l.subject, l.name, l.acks)
+	t.Logf("%d acknowledged, of which %d committed and not projected", len(l.acks), committed)
+}
+
+// TestLeaderKilled kills the leader under load twice, and brings it back. Two of three go on.
+func TestLeaderKilled(t *testing.T) {
+	t.Parallel()
+	cluster := start(t, etcdtest.Config{})
+	var loads []*load
+	for _, kind := range kinds {
+		loads = append(loads, newLoad(t, kind.of(open(t, cluster.Endpoints()...)), kind.name[:4]))
+	}
+	everybody := func(n int) {
+		for _, l := range loads {
+			l.more(n)
+		}
+	}
+	for range 2 {
+		everybody(100)
+		leader := cluster.Leader()
+		if leader < 0 {
+			t.Fatal("nobody leads while writes are acknowledged")
+		}
+		cluster.Kill(leader)
+		began := time.Now()
+		loads[0].more(1)
+		t.Logf("acknowledged again %v after node %d was killed", time.Since(began), leader)
+		everybody(100)
+		if err := cluster.Restart(leader); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range loads {
+		l.check(t)
+	}
+}
+
+// TestAllNodesKilled kills all nodes under load and starts them again on what they had.
+func TestAllNodesKilled(t *testing.T) {
+	t.Parallel()
+	cluster := start(t, etcdtest.Config{})
+	l := newLoad(t, kinds[2].of(open(t, cluster.Endpoints()...)), "all")
+	l.more(200)
+	cluster.Close()
+	var all sync.WaitGroup
+	for n := range cluster.Endpoints() {
+		all.Go(func() {
+			if err := cluster.Restart(n); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	l.more(200)
+	l.check(t)
+}
+
+// TestCuts cuts the connections of writers again and again, at any piece of any request or reply. They do what FoldWrite and
+// ProjectedWrite do, and nothing else.
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for i, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			proxies, addresses := through(t, shared.Endpoints())
+			l := newLoad(t, kind.of(open(t, addresses...)), "cuts")
+			l.more(10)
+			var cuts atomic.Int64
+			for p, proxy := range proxies {
+				proxy.Judge(cutter(rand.New(rand.NewPCG(seed, uint64(10*i+p))), &cuts))
+			}
+			for cuts.Load() < 60 {
+				l.more(1)
+			}
+			for _, proxy := range proxies {
+				proxy.Judge(nil)
+			}
+			l.more(20)
+			l.check(t)
+			t.Logf("%d cuts", cuts.Load())
+		})
+	}
+}
+
+// cutter passes some dozens of pieces between two cuts. The proxy calls it one at a time.
+func cutter(random *rand.Rand, cuts *atomic.Int64) func(cutproxy.From) cutproxy.Verdict {
+	left := 1 + random.IntN(100)
+	return func(cutproxy.From) cutproxy.Verdict {
+		if left--; left > 0 {
+			return cutproxy.Pass
+		}
+		left = 1 + random.IntN(100)
+		cuts.Add(1)
+		return cutproxy.Cut
+	}
+}

@@ -1,0 +1,162 @@
+package etcdtest_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/etcd"
+	"github.com/goferry/goferry/backends/etcd/etcdtest"
+	"github.com/goferry/goferry/backends/internal/contract"
+	"github.com/goferry/goferry/backends/internal/cutproxy"
+	"github.com/goferry/goferry/backends/internal/storetest"
+)
+
+// shared is the cluster of all tests that leave its nodes alone. Each has a prefix of its own.
+var shared *etcdtest.Cluster
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "etcdtest")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if shared, err = etcdtest.Start(dir, etcdtest.Config{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	shared.Close()
+	// The nodes leave idle connections between them to net/http.
+	if err := goleak.Find(
+		goleak.IgnoreAnyFunction("net/http.(*conn).serve"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+	); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+var prefixes atomic.Int64
+
+// open answers a new DB with data of its own on a cluster.
+func open(t *testing.T, endpoints ...string) *etcd.DB {
+	t.Helper()
+	return openAs(t, fmt.Sprintf("test%d/", prefixes.Add(1)), endpoints...)
+}
+
+func openAs(t *testing.T, prefix string, endpoints ...string) *etcd.DB {
+	t.Helper()
+	return openWith(t, clientv3.Config{Endpoints: endpoints}, etcd.Config{Prefix: prefix, Timeout: 10 * time.Second})
+}
+
+func openWith(t *testing.T, client clientv3.Config, config etcd.Config) *etcd.DB {
+	t.Helper()
+	db, err := etcd.Open(t.Context(), client, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
+// start is a cluster of the test's own.
+func start(t *testing.T, config etcdtest.Config) *etcdtest.Cluster {
+	t.Helper()
+	cluster, err := etcdtest.Start(t.TempDir(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	return cluster
+}
+
+// awaitLeader returns when the nodes that run have a leader and answer.
+func awaitLeader(t *testing.T, cluster *etcdtest.Cluster) {
+	t.Helper()
+	store := newRows(open(t, cluster.Endpoints()...))
+	for {
+		_, err := store.Read(t.Context(), "k")
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, backends.ErrUnknown) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// through is a proxy before each endpoint, and where clients find them.
+func through(t *testing.T, endpoints []string) (proxies []*cutproxy.Proxy, addresses []string) {
+	t.Helper()
+	for _, endpoint := range endpoints {
+		p, err := cutproxy.New(endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		proxies, addresses = append(proxies, p), append(addresses, p.Addr())
+	}
+	return proxies, addresses
+}
+
+// kinds are the ways to use a cluster: a view of one object per record, one row per entry, and that in few transactions.
+var kinds = []struct {
+	name  string
+	model func() storetest.Subject
+	of    func(db *etcd.DB) storetest.Subject
+}{
+	{"views", storetest.MemoryViews, func(db *etcd.DB) storetest.Subject {
+		return storetest.OfViews(etcd.New[string](db, storetest.Show))
+	}},
+	{"rows", storetest.MemoryRows, func(db *etcd.DB) storetest.Subject {
+		return storetest.OfRows(newRows(db))
+	}},
+	{"rows at once", storetest.MemoryRowsAtOnce, func(db *etcd.DB) storetest.Subject {
+		return storetest.OfRowsBy(newRows(db), (*rowStore).ProjectRows)
+	}},
+}
+
+type rowStore = etcd.RowStore[string, storetest.Log, string, storetest.Entry]
+
+func newRows(db *etcd.DB) *rowStore {
+	return etcd.NewRows[string](db, storetest.Of, storetest.Entry.Ident)
+}
+
+// contractSubjects are both kinds for the checks of single calls.
+var contractSubjects = map[string]func(db *etcd.DB) contract.Subject{
+	"views": func(db *etcd.DB) contract.Subject {
+		s := etcd.New[string](db, slices.Clone[[]string])
+		return contract.Subject{
+			Store: s, Settle: s.Project, Delete: s.Delete,
+			View: func(ctx context.Context, key string) ([]string, error) {
+				view, _, err := s.View(ctx, key)
+				return view, err
+			},
+		}
+	},
+	"rows": func(db *etcd.DB) contract.Subject {
+		s := etcd.NewRows[string](db, contract.RowsOf, func(row string) string { return row })
+		return contract.Subject{Store: s, Settle: s.Clear, Delete: s.Delete, View: s.Rows, Rows: s}
+	},
+}
