@@ -147,7 +147,7 @@ func (e *explorer) backtrack() bool {
 
 // Deepen explores with ever more faults, crashes and preemptions, up to the scenario's limits, and answers the first
 // report with a failure: its trace is a smallest one, by the number of things that went wrong and then by
-// preemptions. Each level is stopped after maxRuns. Without a failure it answers the last report.
+// preemptions. Each level is stopped after maxRuns, 0 being no bound. Without a failure it answers the last report.
 func Deepen(s Scenario, maxRuns int) (r Report) {
 	most := s.Limits
 	for trouble := range most.Faults + most.Crashes + most.Cancels + 1 {

@@ -190,7 +190,7 @@ func TestRandomHistoriesNotice(t *testing.T) {
 	}
 }
 
-// FuzzHistories lets the fuzzer choose. It is for people: the exploration and rapid find everything it has found.
+// FuzzHistories lets the fuzzer choose: go test ./sim -fuzz FuzzHistories -fuzzminimizetime 1x.
 func FuzzHistories(f *testing.F) {
 	s := flags(sim.Rows)
 	s.Retries = 1

@@ -118,7 +118,7 @@ func outcomes(call func(context.Context, string, []Input) ([]int, error)) func(c
 	}
 }
 
-// Read, Commit, Project, Missing, Put and Clear are the store as the pipeline sees it.
+// Read and the five methods after it are the store as the pipeline sees it.
 func (p *process) Read(ctx context.Context, key string) (simstore.Record, error) {
 	a := p.do(simstore.Request{Op: simstore.Read, Key: key})
 	return a.Record, a.Err
