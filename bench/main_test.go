@@ -40,6 +40,9 @@ func TestDocument(t *testing.T) {
 			t.Errorf("got a document without %q", want)
 		}
 	}
+	if strings.Contains(doc, "%!") {
+		t.Error("got a document with a verb that was not filled in")
+	}
 }
 
 func TestSelected(t *testing.T) {
