@@ -3,6 +3,9 @@
 // Tests of outcomes need to know the truth: a request that was cut before the server saw it was not done, and one
 // whose reply was cut may have been. [Proxy.Judge] decides for every piece of bytes, and [Proxy.Cut] ends the
 // connections of this moment.
+//
+// A judge stays until the next one, so that it can lose the request of a connection which also talks by itself, as
+// those of HTTP/2 do. The proxy package is for connections where the next piece is the request.
 package cutproxy
 
 import (
