@@ -22,7 +22,8 @@ type batch[K comparable, I, O any] struct {
 	oldest  time.Duration          // the submission of the first input
 	weight  int
 	flush   []*flush // guarded by ferry.mu; those that wait for the batch
-	lanes   int      // of the ferry, when it was made
+	lanes   int      // of the ferry, when it was filled
+	told    Batch    // what observers are told; made when there is one
 	outs    []O      // written by the call's goroutine
 	err     error    // likewise
 
@@ -33,13 +34,8 @@ type batch[K comparable, I, O any] struct {
 	returned bool               // guarded by mu; the call has
 }
 
-func newBatch[K comparable, I, O any](f *Ferry[K, I, O], l *lane[K, I, O], n, weight int) *batch[K, I, O] {
-	first := l.queue.head.value
-	b := &batch[K, I, O]{
-		ferry: f, lane: l, key: l.key, weight: weight,
-		ins:    make([]I, 0, n),
-		values: first.ctx, oldest: first.node.since, lanes: len(f.lanes),
-	}
+func newBatch[K comparable, I, O any](f *Ferry[K, I, O]) *batch[K, I, O] {
+	b := &batch[K, I, O]{ferry: f}
 	b.node.value = b
 	return b
 }
@@ -53,9 +49,12 @@ func (b *batch[K, I, O]) run() {
 			b.err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 		b.end(true)
-		b.ferry.cfg.Observer.ended(ctx, b, b.err)
+		b.ferry.cfg.Observer.ended(ctx, b.told, b.err)
 	}()
-	ctx = b.ferry.cfg.Observer.started(b, b)
+	if b.ferry.cfg.Observer.watchesBatches() {
+		b.told = b.info()
+		ctx = b.ferry.cfg.Observer.started(b, b.told)
+	}
 	b.outs, b.err = b.ferry.call(ctx, b.key, b.ins)
 	if b.err == nil && len(b.outs) != len(b.ins) {
 		b.err = &CountError{Got: len(b.outs), Want: len(b.ins)}
@@ -97,8 +96,9 @@ func (b *batch[K, I, O]) end(returned bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.returned = b.returned || returned
-	if b.ended == nil {
-		b.ended = b.passed()
+	// A deadline that nobody has seen passing has not passed: the clock is not asked.
+	if b.ended == nil && b.standard != nil {
+		b.ended = b.standard.Err()
 	}
 	if b.ended == nil {
 		b.ended = context.Canceled

@@ -247,17 +247,20 @@ func (f *Ferry[K, I, O]) quitLine(w *waiter[K, I, O]) {
 	f.place(l)
 }
 
-// take makes the next batch of l, as large as it may be.
-func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Duration) *batch[K, I, O] {
-	n, weight := 0, 0
+// fill makes b the next batch of l, as large as it may be.
+func (f *Ferry[K, I, O]) fill(b *batch[K, I, O], l *lane[K, I, O], now time.Duration) {
+	n := 0
 	for w := range l.queue.all {
-		if n == f.cfg.MaxBatch || w.weight > f.cfg.MaxWeight-weight {
+		if n == f.cfg.MaxBatch || w.weight > f.cfg.MaxWeight-b.weight {
 			break
 		}
 		n++
-		weight += w.weight
+		b.weight += w.weight
 	}
-	b := newBatch(f, l, n, weight)
+	first := l.queue.head.value
+	b.lane, b.key, b.lanes = l, l.key, len(f.lanes)
+	b.values, b.oldest = first.ctx, first.node.since
+	b.ins = make([]I, 0, n)
 	for range n {
 		w := l.queue.head.value
 		f.release(w)
@@ -270,5 +273,4 @@ func (f *Ferry[K, I, O]) take(l *lane[K, I, O], now time.Duration) *batch[K, I, 
 	f.sketch.add(l.key, n)
 	f.flying.push(&b.node, now)
 	f.admit(l)
-	return b
 }

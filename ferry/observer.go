@@ -37,23 +37,23 @@ type Batch struct {
 	Lanes int
 }
 
-type described interface{ info() Batch }
+func (o *Observer) watchesBatches() bool { return o.BatchStarted != nil || o.BatchEnded != nil }
 
-func (o *Observer) started(ctx context.Context, b described) context.Context {
+func (o *Observer) started(ctx context.Context, b Batch) context.Context {
 	if o.BatchStarted == nil {
 		return ctx
 	}
 	derived := ctx
-	quietly(func() { derived = o.BatchStarted(ctx, b.info()) })
+	quietly(func() { derived = o.BatchStarted(ctx, b) })
 	if derived == nil {
 		return ctx
 	}
 	return derived
 }
 
-func (o *Observer) ended(ctx context.Context, b described, err error) {
+func (o *Observer) ended(ctx context.Context, b Batch, err error) {
 	if o.BatchEnded != nil {
-		quietly(func() { o.BatchEnded(ctx, b.info(), err) })
+		quietly(func() { o.BatchEnded(ctx, b, err) })
 	}
 }
 

@@ -48,31 +48,38 @@ func (w *waiter[K, I, O]) answer(err error) {
 
 // await blocks until w is answered or refused, its caller's context ends, or its patience does.
 func (f *Ferry[K, I, O]) await(w *waiter[K, I, O]) (O, error) {
+	if w.impatient {
+		if err := f.awaitRoom(w); err != nil {
+			var none O
+			return none, err
+		}
+	}
 	leave := w.ctx.Done()
-	if leave == nil && !w.impatient {
+	if leave == nil {
 		<-w.answered
 		return f.collect(w)
 	}
-	var patience <-chan time.Time
-	if w.impatient {
-		timer := time.NewTimer(time.Duration(f.cfg.Overflow) - (f.clock.now() - w.node.since))
-		defer timer.Stop()
-		patience = timer.C
+	select {
+	case <-w.answered:
+		return f.collect(w)
+	case <-leave:
+		return f.leave(w)
 	}
-	for {
-		select {
-		case <-w.answered:
-			return f.collect(w)
-		case <-leave:
-			return f.leave(w)
-		case <-patience:
-			if err := f.refuseWaiting(w); err != nil {
-				var none O
-				return none, err
-			}
-			patience = nil // It has been accepted.
-		}
+}
+
+// awaitRoom blocks until w is accepted or answered or its caller's context ends, all for await to see, or its patience
+// does, which is its error.
+func (f *Ferry[K, I, O]) awaitRoom(w *waiter[K, I, O]) error {
+	timer := time.NewTimer(time.Duration(f.cfg.Overflow) - (f.clock.now() - w.node.since))
+	defer timer.Stop()
+	select {
+	case <-w.answered:
+		w.answered <- struct{}{}
+	case <-w.ctx.Done():
+	case <-timer.C:
+		return f.refuseWaiting(w)
 	}
+	return nil
 }
 
 // collect takes the answer and gives w to a later input.

@@ -13,36 +13,42 @@ import (
 // While a worker is on its way no second one is woken: if there is more to do than the first can take, it wakes
 // the next itself. This keeps quick calls on few goroutines and still fills all slots with slow ones.
 
+// worker is one of them.
+type worker[K comparable, I, O any] struct {
+	wake  chan struct{}   // a message means work, closing means leave
+	batch *batch[K, I, O] // the one under way, nil while there is none
+	spare *batch[K, I, O] // for the next, made before the lock is taken
+}
+
 // work is the life of a worker. It begins with finishing done, if that is not nil.
 func (f *Ferry[K, I, O]) work(done *batch[K, I, O]) {
-	me := make(chan struct{}, 1)
-	b := done
+	me := &worker[K, I, O]{wake: make(chan struct{}, 1), batch: done}
 	defer func() {
-		if b != nil {
-			go f.work(b) // A call has ended this goroutine: another finishes its batch and takes its place.
+		if me.batch != nil {
+			go f.work(me.batch) // A call has ended this goroutine: another finishes its batch and takes its place.
 		} else {
 			f.workers.alive.Done()
 		}
 	}()
-	for {
-		var stay bool
-		if b, stay = f.next(b, me); !stay {
-			return
-		}
-		if b != nil {
-			b.run()
-		} else if _, stay := <-me; !stay {
+	for f.next(me) {
+		if me.batch != nil {
+			me.batch.run()
+		} else if _, stay := <-me.wake; !stay {
 			return
 		}
 	}
 }
 
-// next finishes done, if it is not nil, and answers the next batch, nil after it has parked the worker me, or
-// that it should not stay.
-func (f *Ferry[K, I, O]) next(done *batch[K, I, O], me chan struct{}) (b *batch[K, I, O], stay bool) {
+// next finishes the batch of me, if there is one, and gives it the next, or none after it has parked it. It answers
+// false if me should leave.
+func (f *Ferry[K, I, O]) next(me *worker[K, I, O]) (stay bool) {
+	if me.spare == nil {
+		me.spare = newBatch(f)
+	}
 	now := f.clock.now()
-	f.mu.Lock()
 	var waiters list[*waiter[K, I, O]]
+	done := me.batch
+	f.mu.Lock()
 	if done == nil {
 		f.workers.waking = false
 	} else {
@@ -51,22 +57,23 @@ func (f *Ferry[K, I, O]) next(done *batch[K, I, O], me chan struct{}) (b *batch[
 		waiters = f.finish(done)
 		f.workers.waking = others
 	}
-	stay = true
+	me.batch, stay = nil, true
 	switch {
 	case f.ready.len > 0 && f.inFlight < f.cfg.MaxInFlight:
 		f.inFlight++
-		b = f.take(f.ready.popFront(), now)
+		me.batch, me.spare = me.spare, nil
+		f.fill(me.batch, f.ready.popFront(), now)
 		f.wake()
 	case f.closing && (f.gaveUp || len(f.lanes) == 0):
 		stay = false
 	default:
-		f.workers.park(me)
+		f.workers.park(me.wake)
 	}
 	f.mu.Unlock()
 	if done != nil {
 		done.answer(waiters, done.err)
 	}
-	return b, stay
+	return stay
 }
 
 // finish ends b in the ferry's books and answers the waiters that have no answer yet.

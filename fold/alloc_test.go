@@ -13,15 +13,15 @@ import (
 
 // An undisturbed call costs the slice of answers, whatever the number of inputs.
 func TestAllocations(t *testing.T) {
-	read := func(struct{}, context.Context, int) (int, error) { return 1, nil }
-	write := func(_ struct{}, _ context.Context, _, _, next int) (int, error) { return next, nil }
+	read := func(struct{}, context.Context, string) (int, error) { return 1, nil }
+	write := func(_ struct{}, _ context.Context, _ string, _, next int) (int, error) { return next, nil }
 	step := func(sum, in int) (int, int, bool) { return sum + in, sum, true }
 	w := fold.New[error](func(in int) int { return in }, read, step, write, schedule.Recurs(3)).Provide(struct{}{})
 	for _, n := range []int{1, 8, 128} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			inputs := make([]int, n)
 			got := testing.AllocsPerRun(100, func() {
-				if _, err := w.Call(context.Background(), 1, inputs); err != nil {
+				if _, err := w.Call(context.Background(), "key", inputs); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -47,8 +47,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // hides the method of the error inside: a conflict in the last attempt says nothing of an earlier one.
 func (e *Error) NotWritten() bool { return !e.Unknown }
 
-func (e Error) around(err error) *Error {
-	e.Err = err
+// around completes the error. The key comes last, since to make an any of it may allocate, which success need not pay.
+func (e Error) around(key any, err error) *Error {
+	e.Key, e.Err = key, err
 	return &e
 }
 

@@ -99,12 +99,12 @@ func (f FoldWrite[R, E, K, I, ID, S, O]) Run(env R, ctx context.Context, key K, 
 	if len(inputs) == 0 {
 		return record, nil, nil
 	}
-	at := Error{Key: key, Phase: Reading}
+	at := Error{Phase: Reading}
 	defer func() {
 		// One place for all user functions: a panic is never retried, so it may end the whole run.
 		if v := recover(); v != nil {
 			at.Unknown = at.Unknown || at.Phase == Writing
-			outs, err = nil, at.around(&PanicError{Value: v, Stack: debug.Stack()})
+			outs, err = nil, at.around(key, &PanicError{Value: v, Stack: debug.Stack()})
 		}
 	}()
 	outs = make([]O, len(inputs))
@@ -113,7 +113,7 @@ func (f FoldWrite[R, E, K, I, ID, S, O]) Run(env R, ctx context.Context, key K, 
 		return f.attempt(env, ctx, key, inputs, outs, &at)
 	})
 	if err != nil {
-		return record, nil, at.around(err)
+		return record, nil, at.around(key, err)
 	}
 	return record, outs, nil
 }

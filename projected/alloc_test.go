@@ -14,17 +14,17 @@ import (
 
 // An undisturbed call costs the two slices of answers, whatever the number of inputs.
 func TestAllocations(t *testing.T) {
-	read := func(struct{}, context.Context, int) (int, error) { return 1, nil }
-	commit := func(_ struct{}, _ context.Context, _, _, next int) (int, error) { return next, nil }
+	read := func(struct{}, context.Context, string) (int, error) { return 1, nil }
+	commit := func(_ struct{}, _ context.Context, _ string, _, next int) (int, error) { return next, nil }
 	step := func(sum, in int) (int, int, bool) { return sum + in, sum, true }
-	project := func(struct{}, context.Context, int, int) error { return nil }
+	project := func(struct{}, context.Context, string, int) error { return nil }
 	f := fold.New[error](func(in int) int { return in }, read, step, commit, schedule.Recurs(3))
 	w := projected.WholeRecord(f, func(sum int) bool { return sum > 0 }, project).Provide(struct{}{})
 	for _, n := range []int{1, 8, 128} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			inputs := make([]int, n)
 			got := testing.AllocsPerRun(100, func() {
-				if _, err := w.Call(context.Background(), 1, inputs); err != nil {
+				if _, err := w.Call(context.Background(), "key", inputs); err != nil {
 					t.Fatal(err)
 				}
 			})
