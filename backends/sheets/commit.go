@@ -28,6 +28,7 @@ type change struct {
 	// settle makes an outcome known for good, at the price of a probe: for batches that no caller sends again.
 	settle bool
 	edit   func(*fence.State)
+	edits  int64 // edits that were detected before, filled in by commit
 	// show names the tables that the answer should show as the commit left them.
 	show []tableRef
 }
@@ -45,6 +46,9 @@ func (q *Queue) commit(ctx context.Context, st *state, ch change) (*state, error
 		st = &next
 	}
 	next := st.fence.Next()
+	q.mu.Lock()
+	ch.edits = q.edited
+	q.mu.Unlock()
 	ch.place(st, next.Number)
 	q.advance(st, &next, ch)
 	meta, requests := st.meta.set(ch.metaTexts(st, next))
@@ -58,11 +62,8 @@ func (q *Queue) commit(ctx context.Context, st *state, ch change) (*state, error
 	if ch.settle && errors.Is(err, fence.ErrUnknown) && ctx.Err() == nil {
 		err = q.fence.Resolve(ctx, st.fence, next.Token)
 	}
-	if errors.Is(err, fence.ErrRefused) {
-		q.hide(ch.show) // Perhaps the batch was fine, and what its answer should show is gone.
-	}
 	if err != nil {
-		return nil, q.failed(st, err)
+		return nil, q.blame(ctx, ch, q.failed(st, err))
 	}
 	return q.committed(st, next, ch, meta, view), nil
 }
@@ -98,6 +99,24 @@ func (q *Queue) failed(st *state, err error) error {
 		q.last = &stale
 	}
 	return errorOf(err)
+}
+
+// blame finds out why the service refused a batch, as far as it concerns every batch.
+func (q *Queue) blame(ctx context.Context, ch change, err error) error {
+	if !errors.Is(err, fence.ErrRefused) {
+		return err
+	}
+	q.hide(ch.show) // Perhaps the batch was fine, and what its answer should show is gone.
+	view, readErr := q.client.Tabs(ctx)
+	if readErr != nil {
+		return err
+	}
+	for _, title := range []string{queueTitle, metaTitle, fence.Title} {
+		if tab := view.Tabs[title]; tab != nil && tab.Protected {
+			return &Error{Code: CodeSheetProtected, Sheet: title, Detail: "a range of the sheet is protected"}
+		}
+	}
+	return err
 }
 
 // place gives the new rows their places and the claims their stamps, and brings everything in order.
@@ -145,9 +164,7 @@ func (q *Queue) advance(st *state, next *fence.State, ch change) {
 	if ch.layout {
 		next.Layout++
 	}
-	q.mu.Lock()
-	next.Tampered += q.edited
-	q.mu.Unlock()
+	next.Tampered += ch.edits
 	if ch.edit != nil {
 		ch.edit(next)
 	}
@@ -272,7 +289,7 @@ func (q *Queue) ranges(st *state, ch change) []string {
 // committed is the state after a commit, with what its answer shows.
 func (q *Queue) committed(st *state, next fence.State, ch change, meta *metaSheet, view *grid.View) *state {
 	q.mu.Lock()
-	q.edited = 0
+	q.edited -= ch.edits
 	q.seen = max(q.seen, next.Number)
 	q.mu.Unlock()
 	if ch.layout {
@@ -285,7 +302,7 @@ func (q *Queue) committed(st *state, next fence.State, ch change, meta *metaShee
 	}
 	q.keep(after)
 	if view != nil && !(undisturbed(view.Tabs[queueTitle], st, ch) && ch.tablesUndisturbed(view)) {
-		q.noteEdit()
+		q.noteEdit(0)
 	}
 	return after
 }

@@ -107,6 +107,7 @@ func (q *Queue) layFirstFence(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	remains.RemovedSequence = remains.Counter // What is missing below, nobody here has lost.
 	return q.lay(ctx, s, remains, meta, nil, requests)
 }
 

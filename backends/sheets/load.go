@@ -15,8 +15,12 @@ import (
 var (
 	errBehind = errors.New("sheets: the read is older than what is known")
 	errMoved  = errors.New("sheets: two reads belong to different commits")
-	errEdited = errors.New("sheets: rows differ from what the last commit wrote")
 )
+
+// editedError says that rows differ from what the commit wrote, the last one.
+type editedError struct{ commit int64 }
+
+func (e *editedError) Error() string { return "sheets: rows differ from what the last commit wrote" }
 
 var (
 	// lagging bounds how long reads may be stale before the fence counts as gone back.
@@ -30,9 +34,9 @@ var (
 // read answers the newest state: the one that the last answer showed if it is fresh, else what the spreadsheet shows.
 func (q *Queue) read(ctx context.Context) (*state, error) {
 	q.mu.Lock()
-	last, edited := q.last, q.edited
+	last := q.last
 	q.mu.Unlock()
-	if last != nil && edited == 0 && time.Since(last.taken) < freshFor {
+	if last != nil && time.Since(last.taken) < freshFor {
 		return last, nil
 	}
 	return q.load(ctx)
@@ -49,12 +53,13 @@ func (q *Queue) load(ctx context.Context) (*state, error) {
 		}
 		var wait *schedule.Run
 		var final *Error
+		edited, isEdited := errors.AsType[*editedError](err)
 		switch {
 		case errors.Is(err, errMoved):
 			wait, final = move, &Error{Code: CodeConflict, Detail: "other writers change the queue faster than it can be read"}
 		case errors.Is(err, errBehind):
 			wait, final = lag, q.rewound()
-		case errors.Is(err, errEdited):
+		case isEdited:
 			wait = doubt
 		case fence.Unfit(err) && q.hasSeen():
 			wait, final = lag, errorOf(err)
@@ -67,8 +72,8 @@ func (q *Queue) load(ctx context.Context) (*state, error) {
 		delay, again := wait.Next(err)
 		switch {
 		case again:
-		case final == nil:
-			q.noteEdit() // From here on reads are cold, and take the rows as they are.
+		case isEdited:
+			q.noteEdit(edited.commit)
 			delay, doubt = 0, doubting.Start()
 		default:
 			q.forget()
@@ -111,20 +116,31 @@ func (q *Queue) forget() {
 	q.last = nil
 }
 
-// noteEdit counts an edit that was detected. The next commit writes the count.
-func (q *Queue) noteEdit() {
+// noteEdit counts an edit that was detected, which the next commit writes down. The next read is cold, and takes the rows of
+// commit as they are, until another one writes a fresh checksum.
+func (q *Queue) noteEdit(commit int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.edited++
-	q.last = nil
+	q.last, q.edit = nil, max(q.edit, commit)
+}
+
+// trust turns rows that are not intact into an error, unless that is known.
+func (q *Queue) trust(f fence.State, intact bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if intact || q.edit == f.Number {
+		return nil
+	}
+	return &editedError{f.Number}
 }
 
 func (q *Queue) loadOnce(ctx context.Context) (*state, error) {
 	q.mu.Lock()
-	last, edited := q.last, q.edited
+	last := q.last
 	q.mu.Unlock()
-	if last == nil || edited > 0 {
-		return q.loadCold(ctx, edited > 0)
+	if last == nil {
+		return q.loadCold(ctx)
 	}
 	st, err := q.loadWarm(ctx, last)
 	if failure, ok := errors.AsType[*grid.Failure](err); ok && failure.Kind != grid.Denied && ctx.Err() == nil {
@@ -154,13 +170,10 @@ func (q *Queue) loadWarm(ctx context.Context, last *state) (*state, error) {
 		return nil, errMoved
 	}
 	tab := view.Tabs[queueTitle]
-	if !q.intact(st.fence, tab, from, last) {
-		return nil, errEdited
-	}
 	st.index, st.from = last.index, from
 	st.rows, st.tail = decodeRows(tab, from)
-	if st.tail < int(st.fence.Tail) {
-		return nil, errEdited
+	if err := q.trust(st.fence, q.intact(st.fence, tab, from, last) && st.tail >= int(st.fence.Tail)); err != nil {
+		return nil, err
 	}
 	st.index.learn(st.fence.Number, st.rows)
 	st.finish()
@@ -187,8 +200,8 @@ func checkedCells(f fence.State, tab *grid.Tab) [][]any {
 
 const metaRange = "'" + metaTitle + "'!A1:B"
 
-// loadCold reads everything but the payloads of ended transactions. With edited it takes the rows as they are.
-func (q *Queue) loadCold(ctx context.Context, edited bool) (*state, error) {
+// loadCold reads everything but the payloads of ended transactions.
+func (q *Queue) loadCold(ctx context.Context) (*state, error) {
 	if err := q.checkTabs(ctx); err != nil {
 		return nil, err
 	}
@@ -209,11 +222,11 @@ func (q *Queue) loadCold(ctx context.Context, edited bool) (*state, error) {
 	st.index.learn(st.fence.Number, all)
 	st.rows, st.tail, st.from = all, tail, 2
 	st.regroup()
-	return q.loadWindow(ctx, st, edited)
+	return q.loadWindow(ctx, st)
 }
 
 // loadWindow reads the rows from the head of st on whole.
-func (q *Queue) loadWindow(ctx context.Context, st *state, edited bool) (*state, error) {
+func (q *Queue) loadWindow(ctx context.Context, st *state) (*state, error) {
 	st.trim()
 	ranges := []string{fence.Range(), grid.Rows(queueTitle, st.from, 0, len(queueHeader))}
 	f := st.fence
@@ -230,11 +243,11 @@ func (q *Queue) loadWindow(ctx context.Context, st *state, edited bool) (*state,
 	}
 	tab := view.Tabs[queueTitle]
 	rows, tail := decodeRows(tab, st.from)
-	switch {
-	case again.Number != f.Number || tail != st.tail:
+	if again.Number != f.Number || tail != st.tail {
 		return nil, errMoved
-	case !edited && (!f.Intact(checkedCells(f, tab)) || tail < int(f.Tail)):
-		return nil, errEdited
+	}
+	if err := q.trust(f, f.Intact(checkedCells(f, tab)) && tail >= int(f.Tail)); err != nil {
+		return nil, err
 	}
 	st.rows = rows
 	st.finish()

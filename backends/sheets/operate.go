@@ -295,19 +295,15 @@ func (q *Queue) cleanup(ctx context.Context, opts CleanupOptions) (Cleaned, erro
 			}
 		}
 	}
-	if len(remove)+len(redact) == 0 {
-		return Cleaned{}, nil
-	}
-	if len(redact) > 0 {
-		if st, err = q.commit(ctx, st, change{rows: redact[:min(len(redact), 1000)]}); err != nil {
+	for rows := range slices.Chunk(redact, 500) {
+		if st, err = q.commit(ctx, st, change{rows: rows}); err != nil {
 			return Cleaned{}, err
 		}
 	}
-	cleaned := Cleaned{Removed: len(remove), Redacted: min(len(redact), 1000)}
 	if len(remove) > 0 {
 		_, err = q.commit(ctx, st, removal(st, remove, now))
 	}
-	return cleaned, err
+	return Cleaned{Removed: len(remove), Redacted: len(redact)}, err
 }
 
 // removal deletes rows from the bottom up.

@@ -90,6 +90,7 @@ type Queue struct {
 	rivals  int64              // guarded by mu: the highest that somebody's marker was seen for
 	mine    map[int64][]string // guarded by mu: the tokens under which this process tried to claim, by commit number
 	edited  int64              // guarded by mu: edits that were detected and are not yet counted in the fence
+	edit    int64              // guarded by mu: the commit whose rows were found edited, and are taken as they are
 	headers map[string]map[string]int
 	// headers, guarded by mu: the columns of canonical sheets by title and header, a hint
 }

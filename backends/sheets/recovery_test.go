@@ -423,3 +423,20 @@ func TestAFullSpreadsheet(t *testing.T) {
 		}
 	})
 }
+
+// Somebody protects an internal sheet: every write is refused, and the error says which sheet it is.
+func TestAProtectedQueueIsNamed(t *testing.T) {
+	t.Parallel()
+	each(t, func(w world) {
+		q := w.start()
+		w.enqueue(q, insert("t1", "u1", "a"))
+		w.edit(func(e *sheetstest.Editor) { e.Tab(queueTitle).Protect() })
+		_, err := q.ProcessTaskQueueBulk(w.Context(), sheets.ProcessOptions{})
+		if e := w.wantCode(err, sheets.CodeSheetProtected); e.Sheet != queueTitle {
+			w.Errorf("sheet: got %q, want %q", e.Sheet, queueTitle)
+		}
+		w.edit(func(e *sheetstest.Editor) { e.Tab(queueTitle).Unprotect() })
+		w.processAll(q)
+		w.wantColumn(colStatus, "done")
+	})
+}

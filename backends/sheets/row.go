@@ -135,7 +135,7 @@ func decodeRow(at int, cells []any) (queueRow, bool) {
 			ID: d.text(0), Operation: Operation(d.text(5)), Sheet: d.text(6), KeyHeader: d.text(7),
 			KeyValue: d.text(8), ExpectedVersion: d.version(9), Payload: d.text(10),
 		},
-		transaction: d.text(1), index: d.count(2, 0, -1), sequence: int64(d.count(3, 1, -1)), status: Status(d.text(4)),
+		transaction: d.text(1), index: d.count(2, 0, -1), sequence: d.sequence(3), status: Status(d.text(4)),
 		payload: d.text(10), attempts: d.count(11, 0, 0), code: d.text(12), message: d.text(13),
 		created: parseTime(cells[14]), updated: parseTime(cells[15]),
 		fingerprint: d.text(16), size: d.count(17, 1, 0), dependsOn: d.text(18),
@@ -184,6 +184,16 @@ func (d *rowDecoder) count(column, low, blank int) int {
 		return max(blank, 0)
 	}
 	return int(f)
+}
+
+// sequence leaves room above: one that somebody made huge must not use up the rest.
+func (d *rowDecoder) sequence(column int) int64 {
+	n := d.count(column, 1, -1)
+	if n > ecma.MaxSafeInteger/2 {
+		d.fail(column)
+		return 0
+	}
+	return int64(n)
 }
 
 func (d *rowDecoder) version(column int) *float64 {
