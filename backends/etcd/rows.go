@@ -248,5 +248,6 @@ func (s *RowStore[K, B, ID, Row]) encode(name string, id ID, r Row) (row, error)
 	if encoded.body, err = s.rows.Encode(r); err != nil {
 		return encoded, err
 	}
-	return encoded, s.db.fits(encoded.size())
+	// The clear goes with the last row, and names the record too.
+	return encoded, s.db.fits(encoded.size() + 4*len(s.db.rows(name)))
 }

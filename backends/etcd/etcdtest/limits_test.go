@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/goferry/goferry/backends"
@@ -146,33 +148,40 @@ func TestManyLargeRows(t *testing.T) {
 	}
 }
 
-// TestNoSpace crosses the quota of a server. It answers the write that does with a refusal, and applies it: so the
-// outcome has to be unknown.
+// TestNoSpace crosses the quota of a server with several writes at once. It answers those that are in flight then with a
+// refusal, and applies them: so their outcome has to be unknown.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
-	cluster := start(t, etcdtest.Config{Nodes: 1, QuotaBytes: 8 << 20})
+	cluster := start(t, etcdtest.Config{Nodes: 1, QuotaBytes: 16 << 20})
 	store := newRows(open(t, cluster.Endpoints()...))
-	body := storetest.Log{Entries: []storetest.Entry{{ID: strings.Repeat("x", 1<<20)}}}
-	landed := 0
-	for failures, n := 0, 0; failures < 4; n++ {
-		key := fmt.Sprint(n)
-		_, err := store.Commit(t.Context(), key, storetest.Record{}, storetest.Record{Body: body})
-		if err == nil {
-			continue
-		}
-		failures++
-		if !errors.Is(err, backends.ErrUnknown) || !strings.Contains(err.Error(), "space exceeded") {
-			t.Errorf("got %v, want an unknown outcome for want of space", err)
-		}
-		held, err := store.Read(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if held.Fence != 0 {
-			landed++
-		}
+	body := storetest.Log{Entries: []storetest.Entry{{ID: strings.Repeat("x", 256<<10)}}}
+	var full, landed atomic.Int64
+	var all sync.WaitGroup
+	for w := range 16 {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				key := fmt.Sprint(w, "-", n)
+				_, err := store.Commit(t.Context(), key, storetest.Record{}, storetest.Record{Body: body})
+				if err == nil {
+					continue
+				}
+				if !errors.Is(err, backends.ErrUnknown) || !strings.Contains(err.Error(), "space exceeded") {
+					t.Errorf("got %v, want an unknown outcome for want of space", err)
+				}
+				held, err := store.Read(t.Context(), key)
+				if err != nil {
+					t.Error(err)
+				}
+				full.Add(1)
+				if held.Fence != 0 {
+					landed.Add(1)
+				}
+				return
+			}
+		})
 	}
-	t.Logf("%d of 4 that were answered with too little space had landed", landed)
+	all.Wait()
+	t.Logf("%d of %d writes that were answered with too little space had landed", landed.Load(), full.Load())
 }
 
 func TestKeysWithSlashes(t *testing.T) {

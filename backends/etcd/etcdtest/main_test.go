@@ -44,6 +44,7 @@ func run(m *testing.M) int {
 	// The nodes leave idle connections between them to net/http.
 	if err := goleak.Find(
 		goleak.IgnoreAnyFunction("net/http.(*conn).serve"),
+		goleak.IgnoreAnyFunction("net/http.(*connReader).backgroundRead"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 	); err != nil && code == 0 {
