@@ -33,8 +33,8 @@ type change struct {
 	show []tableRef
 }
 
-// commit writes ch as the successor of st and answers the state after it. A row whose code is stampCode is
-// stamped with the number of the commit. Its error is an *Error.
+// commit writes ch as the successor of st and answers the state after it, or nil if the layout changes. A row whose code
+// is stampCode, without a message, is stamped with the number of the commit. Its error is an *Error.
 func (q *Queue) commit(ctx context.Context, st *state, ch change) (*state, error) {
 	if q.fence.Full(st.fence) {
 		rolled, err := q.fence.Roll(ctx, st.fence)
@@ -50,7 +50,7 @@ func (q *Queue) commit(ctx context.Context, st *state, ch change) (*state, error
 	ch.edits = q.edited
 	q.mu.Unlock()
 	ch.place(st, next.Number)
-	q.advance(st, &next, ch)
+	ch.advance(st, &next)
 	meta, requests := st.meta.set(ch.metaTexts(st, next))
 	requests = append(requests, ch.queueRequests(st)...)
 	for _, t := range ch.tables {
@@ -72,7 +72,10 @@ func (q *Queue) commit(ctx context.Context, st *state, ch change) (*state, error
 func (q *Queue) sign(next fence.State, ch change) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	claims := func(r queueRow) bool { return r.code == stampCode }
+	claims := func(r queueRow) bool {
+		stamp, ok := r.stamped(next.Number)
+		return ok && stamp == next.Number
+	}
 	if slices.ContainsFunc(ch.rows, claims) || slices.ContainsFunc(ch.added, claims) {
 		q.mine[next.Number] = append(q.mine[next.Number], next.Token)
 	}
@@ -127,7 +130,7 @@ func (ch *change) place(st *state, number int64) {
 	}
 	for _, rows := range [][]queueRow{ch.rows, ch.added} {
 		for i := range rows {
-			if rows[i].code == stampCode {
+			if rows[i].code == stampCode && rows[i].message == "" {
 				rows[i].message = strconv.FormatInt(number, 10)
 			}
 		}
@@ -138,7 +141,7 @@ func (ch *change) place(st *state, number int64) {
 }
 
 // advance fills in the fence row: where the queue stands after the commit, and the checksum of its last rows.
-func (q *Queue) advance(st *state, next *fence.State, ch change) {
+func (ch change) advance(st *state, next *fence.State) {
 	next.Tail = int64(st.tail + len(ch.added))
 	next.Counter = st.counter
 	before := map[int]Status{}

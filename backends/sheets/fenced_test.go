@@ -197,3 +197,25 @@ func TestEditsInsideTheWindowAreDetected(t *testing.T) {
 		})
 	}
 }
+
+// Rows that move while nobody works are found where they are, whether or not the last commit wrote any of them.
+func TestRowsThatMoveBetweenBatchesAreFound(t *testing.T) {
+	t.Parallel()
+	each(t, func(w world) {
+		q := w.start()
+		w.enqueue(q, insert("t1", "u1", "a"), insert("t2", "u2", "b"))
+		w.processAll(q)
+		w.enqueue(q, insert("t3", "u3", "c"), insert("t4", "u4", "d"))
+		w.must(q.SyncProjection(w.Context(), "Users")) // A commit that writes no row of the queue.
+		w.edit(func(e *sheetstest.Editor) {
+			e.Tab(queueTitle).DeleteRows(1, 1)
+			e.Tab(queueTitle).Set(4, 20, "a remark")
+		})
+		quiet()
+		if p := w.processAll(q); p.Done != 2 {
+			w.Errorf("got %+v, want 2 done", p)
+		}
+		w.wantColumn(colStatus, "done", "done", "done", "")
+		w.wantRows(usersTitle, "u1|a|1", "u2|b|1", "u3|c|1", "u4|d|1")
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/goferry/goferry/backends/sheets/internal/ecma"
 	"github.com/goferry/goferry/backends/sheets/internal/fence"
 	"github.com/goferry/goferry/backends/sheets/internal/grid"
 	"github.com/goferry/goferry/schedule"
@@ -180,9 +181,15 @@ func (q *Queue) loadWarm(ctx context.Context, last *state) (*state, error) {
 	return st, nil
 }
 
-// intact checks the rows that the last commit wrote, as far as the view shows them: after somebody else's commit it
-// shows those from the row from on.
+// intact checks that the rows of last are where they were, and those that the last commit wrote, as far as the view
+// shows them: after somebody else's commit it shows those from the row from on.
 func (q *Queue) intact(f fence.State, tab *grid.Tab, from int, last *state) bool {
+	for _, r := range last.rows {
+		// Rows do not move while the layout stands.
+		if id, _ := ecma.String(tab.At(r.at, columnTaskID)); r.at >= from && id != r.task.ID {
+			return false
+		}
+	}
 	shown := int(f.CheckedFrom) >= from || f.CheckedFrom == last.fence.CheckedFrom && f.CheckedTo == last.fence.CheckedTo
 	if f.CheckedFrom > 0 && !shown {
 		return true

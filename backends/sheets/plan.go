@@ -61,6 +61,7 @@ type plan struct {
 	reconcile []*group
 	claims    []*group
 	run       []*group
+	weight    int // of claims and run
 	waiting   map[string]error
 }
 
@@ -135,26 +136,20 @@ func (p *plan) fail(g *group, code Code, why string) *WaitingError {
 // take lets a transaction run whose turn it is: at once if this process claimed it, else after a claim.
 func (d planner) take(p *plan, g *group, stamp int64) *WaitingError {
 	mine := stamp != 0 && d.mine(stamp)
-	taken := len(p.claims) + len(p.run)
-	for _, other := range [][]*group{p.claims, p.run} {
-		for _, g := range other {
-			d.weight -= g.weight()
-		}
-	}
+	taken, weight := len(p.claims)+len(p.run), g.weight()
 	switch {
 	case d.later[g.id] && g.attempts() < d.maxAttempts:
 		return &WaitingError{Transaction: g.id, Why: WaitingRetry, Attempt: g.attempts()}
 	case !mine && g.attempts() >= d.maxAttempts:
 		return p.fail(g, CodeRetryLimitExceeded, fmt.Sprintf("%d attempts", g.attempts()))
-	case taken >= d.room || taken > 0 && g.weight() > d.weight:
+	case taken >= d.room, taken > 0 && p.weight+weight > d.weight, !mine && d.closed:
 		return &WaitingError{Transaction: g.id, Why: WaitingBudget}
 	case mine:
 		p.run = append(p.run, g)
-	case d.closed:
-		return &WaitingError{Transaction: g.id, Why: WaitingBudget}
 	default:
 		p.claims = append(p.claims, g)
 	}
+	p.weight += weight
 	return nil
 }
 
