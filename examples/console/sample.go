@@ -67,6 +67,7 @@ func (c *console) watch(ctx context.Context) {
 func (c *console) sample(since time.Duration) sample {
 	stats := c.lanes.Stats()
 	ended, recent := c.meter.next()
+	// The first sample has hardly any time behind it.
 	perSecond := func(n int) float64 { return float64(n) / max(since.Seconds(), every.Seconds()/2) }
 	s := sample{
 		At:         time.Now().UnixMilli(),

@@ -17,9 +17,9 @@ var kinds = []struct {
 	name string
 	is   func(error) bool
 }{
-	{"panic", or(a[*ferry.PanicError], a[*fold.PanicError])},
+	{"panic", or(as[*ferry.PanicError], as[*fold.PanicError])},
 	{"goexit", or(is(ferry.ErrGoexit), is(projected.ErrGoexit))},
-	{"count", or(a[*ferry.CountError], a[*projected.CountError])},
+	{"count", or(as[*ferry.CountError], as[*projected.CountError])},
 	{"timeout", is(context.DeadlineExceeded)},
 	{"canceled", is(context.Canceled)},
 	{"conflict", is(backends.ErrConflict)},
@@ -53,7 +53,7 @@ func is(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
-func a[E error](err error) bool {
+func as[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
