@@ -13,6 +13,8 @@ type Search struct {
 	MaxRuns int
 	// OnStore, if set, is told of each record and view that a write has made, repeatedly.
 	OnStore func(key string, cell simstore.Cell)
+	// OnRun, if set, is told after each run how many there were and how many states they have shown.
+	OnRun func(runs, states int)
 }
 
 // Report is what an exploration has found.
@@ -66,6 +68,9 @@ func (w *world) explore(search Search) Report {
 		e.begin()
 		w.run(e)
 		r.Runs++
+		if search.OnRun != nil {
+			search.OnRun(r.Runs, len(e.seen))
+		}
 		if w.violation != nil {
 			r.Failure = w.again()
 			break

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/goferry/goferry/sim"
+	"github.com/goferry/goferry/sim/gallery"
 )
 
 // The simulation is only worth what its harness is. These tests are about the harness itself.
@@ -173,11 +174,11 @@ func TestUnseen(t *testing.T) {
 func TestRandomHistoriesNotice(t *testing.T) {
 	t.Parallel()
 	const seed, enough = 1, 100_000
-	for _, v := range switchedOff {
-		t.Run(v.name, func(t *testing.T) {
+	for _, v := range gallery.Variants() {
+		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 0))
-			c := sim.NewChecker(v.scenario)
+			c := sim.NewChecker(v.Scenario)
 			defer c.Close()
 			for n := range enough {
 				if broken := c.Check(sim.ChooserFunc(rng.IntN)); broken != nil {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/goferry/goferry/sim"
+	"github.com/goferry/goferry/sim/gallery"
 	"github.com/goferry/goferry/sim/simstore"
 )
 
@@ -51,23 +52,7 @@ func watermarks(layout sim.Layout) sim.Scenario {
 	return sim.Scenario{Name: layout.String() + ", watermark", Layout: layout, Store: simstore.Rules{Marker: simstore.Watermark}}
 }
 
-// usual is what goes wrong in most explorations: a refused or a lost write is a late one that lands never or at once.
-const usual = sim.FailRead | sim.Delay
+// usual is what goes wrong in most explorations.
+const usual = gallery.Usual
 
-// writer is a process that submits batches for the key k.
-func writer(name string, batches ...string) sim.Process {
-	p := sim.Process{Name: name}
-	for _, letters := range batches {
-		p.Calls = append(p.Calls, sim.Submit("k", letters))
-	}
-	return p
-}
-
-// sweeper is a process that visits the key k.
-func sweeper(name string, visits int) sim.Process {
-	p := sim.Process{Name: name}
-	for range visits {
-		p.Calls = append(p.Calls, sim.Resume("k"))
-	}
-	return p
-}
+var writer, sweeper = gallery.Writer, gallery.Sweeper
