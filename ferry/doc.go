@@ -9,7 +9,8 @@
 //	outcome, err := lanes.Submit(ctx, entry)
 //
 // [PerKey] and [PerKeyWeighed] make a ferry, [Config] bounds it. [Ferry.Submit] and [Ferry.SubmitAll] hand inputs in,
-// [Ferry.Flush] and [Ferry.FlushKey] wait for them, [Ferry.Close] ends it, [Ferry.Stats] and [Observer] show it.
+// [Ferry.Flush] and [Ferry.FlushKey] wait for them, [Ferry.Close] ends it, [Ferry.Stats] and [Observer] show it, and
+// [LogObserver], [LogSlow] and [Observers] are observers to begin with.
 //
 // # Order
 //

@@ -28,7 +28,6 @@ func CountRetry(error, time.Duration) { retries.Add(1) }
 type counts struct {
 	mu                                      sync.Mutex
 	projected, committed, replayed, retried int
-	visits                                  atomic.Int64
 	took                                    []time.Duration
 	told                                    map[string]bool
 	sent                                    int

@@ -52,7 +52,7 @@ func wantMatches(t *testing.T, text string, patterns ...string) {
 	}
 }
 
-// Outage: entries come back committed while the view is down, and in the end every view equals its log.
+// Outage checks that entries come back committed while the view is down, and in the end every view equals its log.
 func Outage(t *testing.T, broken string, build Build) {
 	code, stdout, stderr := run(t, broken, build, "", "-entries", "3000", "-clients", "32", "-keys", "8", "-outage", "2s")
 	if code != 0 {
@@ -63,7 +63,7 @@ func Outage(t *testing.T, broken string, build Build) {
 	wantMatches(t, stderr, broken+" is down for 2s$", broken+" is back$", `s  projected \d+, committed \d+, `)
 }
 
-// WrongView: a view that differs from its log is found, and the program says so.
+// WrongView checks that a view which differs from its log is found, and the program says so.
 func WrongView(t *testing.T, broken string, build Build) {
 	wrong := func(ctx context.Context, o demo.Options) (demo.Parts, error) {
 		parts, err := build(ctx, o)
@@ -81,7 +81,7 @@ func WrongView(t *testing.T, broken string, build Build) {
 	wantMatches(t, stderr, `^FAILED: account account-\d+: `)
 }
 
-// Input: entries are read as JSON lines. A bad line is told by its number, and the others are written.
+// Input checks that entries are read as JSON lines, that a bad line is told by its number, and that the others are written.
 func Input(t *testing.T, broken string, build Build) {
 	stdin := `{"id":"1","account":"a","cents":5}
 {"id":"2","account":"b","cents":"secret"}
@@ -102,7 +102,7 @@ func Input(t *testing.T, broken string, build Build) {
 	}
 }
 
-// BadOptions: what cannot be used is told and nothing is run.
+// BadOptions checks that what cannot be used is told and that nothing is run.
 func BadOptions(t *testing.T, broken string, build Build) {
 	tests := []struct {
 		args []string
@@ -124,7 +124,7 @@ func BadOptions(t *testing.T, broken string, build Build) {
 	}
 }
 
-// Killed: a process that is killed in the outage leaves records that the next one finishes.
+// Killed checks that a process which is killed in the outage leaves records that the next one finishes.
 func Killed(t *testing.T) {
 	args := []string{"-store", "sqlite:" + filepath.Join(t.TempDir(), "ledger"), "-entries", "1500", "-think", "1ms", "-outage", "300ms"}
 	first := example(t, args)
