@@ -1,0 +1,190 @@
+package kit
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/goferry/goferry/schedule"
+)
+
+// never is the schedule of a sweep that nothing disturbs.
+var never = schedule.Stop()
+
+// small is searched in order, large at random.
+var (
+	small = scenario{
+		actors:  []actor{{"w1", []call{{0}}}, {"w2", []call{{1}}}, {"sweeper", []call{{}}}},
+		retries: 1,
+		kinds:   []fault{fail, lose, late},
+	}
+	large = scenario{
+		actors: []actor{
+			{"w1", []call{{0}, {1, 2}, {0}}},
+			{"w2", []call{{3, 4}, {1}}},
+			{"sweeper", []call{{}, {}}},
+		},
+		retries: 1,
+		kinds:   []fault{fail, lose, late, refuse},
+	}
+)
+
+// levels are the limits of the search in order, so that what is found first is smallest.
+func levels() (all []limits) {
+	for trouble := range 3 {
+		for preemptions := range 3 {
+			all = append(all, limits{faults: trouble, preemptions: preemptions})
+			if trouble > 0 {
+				all = append(all, limits{faults: trouble - 1, crashes: 1, preemptions: preemptions})
+			}
+		}
+	}
+	return all
+}
+
+// Simulate searches the small scenario in order, then makes random histories of the large one.
+func Simulate(t T, effort Effort) {
+	t.Helper()
+	t.Run("simulation", func(t T, store *Store) {
+		s := &search{ctx: t.Context(), store: store, left: effort.Histories, random: rand.New(rand.NewPCG(effort.Seed, 0))}
+		if s.left == 0 {
+			s.left = affordable(s, effort.Virtual)
+		}
+		searched := s.inOrder(s.left / 2)
+		drawn := s.atRandom()
+		t.Logf("sim: %d histories in order, %d at random from seed %d", searched, drawn, effort.Seed)
+		if s.found != nil {
+			t.Broken(s.found)
+		}
+	})
+}
+
+// affordable answers how many histories the store makes in about two seconds.
+func affordable(s *search, virtual bool) int {
+	const most, rehearsal = 20_000, 50
+	if virtual {
+		return most / 2
+	}
+	began := time.Now()
+	for range rehearsal {
+		small.run(s.ctx, s.store, limits{}, func(int) int { return 0 })
+	}
+	each := time.Since(began) / rehearsal
+	return min(max(int(2*time.Second/max(each, 1)), 200), most)
+}
+
+// search makes histories until one breaks a law or none is left.
+type search struct {
+	ctx    context.Context
+	store  *Store
+	random *rand.Rand
+	left   int
+	found  *Violation
+}
+
+// inOrder goes through the histories of each level depth first, and answers how many it made.
+func (s *search) inOrder(most int) int {
+	made := 0
+	for i, l := range levels() {
+		share := (most - made) / (len(levels()) - i) // What a level leaves is for the later ones.
+		for p := (path{}); s.found == nil && share > 0; share-- {
+			p.begin()
+			s.found = small.run(s.ctx, s.store, l, p.choose).broken
+			made++
+			if !p.backtrack() {
+				break
+			}
+		}
+	}
+	s.left -= made
+	return made
+}
+
+// path is a way through the tree of choices.
+type path struct {
+	nodes []node
+	depth int
+}
+
+type node struct{ choice, options int }
+
+func (p *path) begin() { p.depth = 0 }
+
+// choose follows the path and then takes first options. A store that answers otherwise than before, as real ones may,
+// makes another tree: the path goes on there.
+func (p *path) choose(options int) int {
+	if p.depth < len(p.nodes) && p.nodes[p.depth].options != options {
+		p.nodes = p.nodes[:p.depth]
+	}
+	if p.depth == len(p.nodes) {
+		p.nodes = append(p.nodes, node{options: options})
+	}
+	p.depth++
+	return p.nodes[p.depth-1].choice
+}
+
+// backtrack moves on to the next history and answers whether there is one.
+func (p *path) backtrack() bool {
+	p.nodes = p.nodes[:p.depth]
+	for len(p.nodes) > 0 {
+		n := &p.nodes[len(p.nodes)-1]
+		if n.choice++; n.choice < n.options {
+			return true
+		}
+		p.nodes = p.nodes[:len(p.nodes)-1]
+	}
+	return false
+}
+
+var troubles = limits{faults: 3, crashes: 1, preemptions: 1000}
+
+// atRandom makes random histories, of which the duller options are the likelier, and answers how many.
+func (s *search) atRandom() int {
+	made := 0
+	for ; s.found == nil && made < s.left; made++ {
+		var choices []int
+		w := large.run(s.ctx, s.store, troubles, func(options int) int {
+			choice := 0
+			if s.random.IntN(3) == 0 {
+				choice = s.random.IntN(options)
+			}
+			choices = append(choices, choice)
+			return choice
+		})
+		if w.broken != nil {
+			s.found = s.shrink(choices, w.broken)
+		}
+	}
+	return made
+}
+
+// shrink makes choices dull, one after the other, as long as the same law is broken in no more steps.
+func (s *search) shrink(choices []int, found *Violation) *Violation {
+	for again := true; again; {
+		again = false
+		for i, choice := range choices {
+			if choice == 0 {
+				continue
+			}
+			duller := slices.Clone(choices)
+			duller[i] = 0
+			v := s.replay(duller)
+			if v != nil && v.Law == found.Law && len(v.History.Steps) <= len(found.History.Steps) {
+				choices, found, again = duller, v, true
+			}
+		}
+	}
+	return found
+}
+
+func (s *search) replay(choices []int) *Violation {
+	return large.run(s.ctx, s.store, troubles, func(options int) int {
+		if len(choices) == 0 {
+			return 0
+		}
+		choice := min(choices[0], options-1)
+		choices = choices[1:]
+		return choice
+	}).broken
+}
