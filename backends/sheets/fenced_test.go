@@ -1,7 +1,6 @@
 package sheets_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -127,32 +126,6 @@ func TestAForeignSheetIsNamed(t *testing.T) {
 		e := w.wantCode(q.RepairFence(w.Context()), sheets.CodeSystemSheetNameCollision)
 		if e.Sheet != fenceTitle {
 			t.Errorf("sheet: got %q, want %q", e.Sheet, fenceTitle)
-		}
-	})
-}
-
-// Thousands of commits go through several epochs of the fence without anybody noticing.
-func TestManyCommitsRollTheFence(t *testing.T) {
-	t.Parallel()
-	one(t, func(w world) {
-		a, b := w.start(), w.process()
-		const rounds = 550
-		for i := range rounds {
-			id := fmt.Sprintf("t%04d", i)
-			if _, err := a.EnqueueTasks(w.Context(), []sheets.Transaction{insert(id, id, "x")}, sheets.EnqueueOptions{}); err != nil {
-				w.Fatal(err)
-			}
-			if i%25 == 0 {
-				w.processAll(b)
-				time.Sleep(3 * time.Second)
-			}
-			if i%50 == 0 {
-				w.must(a.SyncProjection(w.Context(), "Users"))
-			}
-		}
-		w.processAll(b)
-		if got := len(w.server.Rows(w.id, usersTitle)); got != rounds+1 {
-			t.Errorf("rows: got %d, want %d", got, rounds+1)
 		}
 	})
 }

@@ -342,6 +342,15 @@ func TestCleanup(t *testing.T) {
 		if status.Holes != 0 {
 			w.Errorf("holes after a cleanup: got %d, want 0", status.Holes)
 		}
+		time.Sleep(8 * 24 * time.Hour)
+		cleaned, err = q.Cleanup(w.Context(), sheets.CleanupOptions{})
+		w.must(err)
+		if len(w.queueRows(0)) != 0 || cleaned.Removed != 5 {
+			w.Errorf("got %+v, want all 5 removed", cleaned)
+		}
+		if r := w.enqueue(q, insert("t8", "t8", "x"))[0]; r.Sequence != 8 {
+			w.Errorf("sequence after everything was removed: got %d, want 8", r.Sequence)
+		}
 	})
 }
 
