@@ -3,6 +3,7 @@
 //	go run ./mutants             all of them
 //	go run ./mutants -run REGEXP those whose name matches
 //	go run ./mutants -v          with the output of the tests
+//	go run ./mutants -table      the table for docs/verification.md
 //
 // A mutant is a file of this folder, NAME.mut: lines of the form "key: value" and then its edits.
 //
@@ -46,14 +47,15 @@ func main() {
 	only := flag.String("run", "", "only mutants whose name matches this `regexp`")
 	verbose := flag.Bool("v", false, "print the output of the tests")
 	parallel := flag.Int("p", 2, "how many at once")
+	list := flag.Bool("table", false, "print the table of the documentation, and kill nobody")
 	flag.Parse()
-	if err := run(*only, *verbose, *parallel); err != nil {
+	if err := run(*only, *verbose, *list, *parallel); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(only string, verbose bool, parallel int) error {
+func run(only string, verbose, list bool, parallel int) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -65,6 +67,10 @@ func run(only string, verbose bool, parallel int) error {
 	mutants, err := load(filepath.Join(root, "mutants"), pattern)
 	if err != nil {
 		return err
+	}
+	if list {
+		fmt.Print(table(mutants))
+		return nil
 	}
 	began := time.Now()
 	killed := 0
@@ -128,6 +134,16 @@ func load(dir string, pattern *regexp.Regexp) ([]mutant, error) {
 		mutants = append(mutants, m)
 	}
 	return mutants, nil
+}
+
+// table is Markdown: what each mutant switches off, and what speaks.
+func table(mutants []mutant) string {
+	var b strings.Builder
+	b.WriteString("| mutant | the rule that is switched off | what says so |\n| --- | --- | --- |\n")
+	for _, m := range mutants {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.name, m.what, m.says)
+	}
+	return b.String()
 }
 
 func parse(name, text string) (mutant, error) {
