@@ -24,7 +24,7 @@ type benchStore = etcd.Store[string, body, int]
 
 func openBench(b *testing.B) *benchStore {
 	b.Helper()
-	db, err := etcd.Open(b.Context(), clientv3.Config{Endpoints: shared.Endpoints()}, etcd.Config{Prefix: fmt.Sprintf("bench%d/", prefixes.Add(1))})
+	db, err := etcd.Open(b.Context(), clientv3.Config{Endpoints: common.Endpoints()}, etcd.Config{Prefix: fmt.Sprintf("bench%d/", prefixes.Add(1))})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func BenchmarkKeys(b *testing.B) {
 // BenchmarkKeysInOneTransaction is what 64 keys in one transaction would buy, with a nested one for each: the client as it is,
 // since the store does not do it.
 func BenchmarkKeysInOneTransaction(b *testing.B) {
-	client, err := clientv3.New(clientv3.Config{Endpoints: shared.Endpoints()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: common.Endpoints()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func BenchmarkKeysInOneTransaction(b *testing.B) {
 
 // BenchmarkProjection is a commit of 64 entries and the projection of their rows.
 func BenchmarkProjection(b *testing.B) {
-	db, err := etcd.Open(b.Context(), clientv3.Config{Endpoints: shared.Endpoints()}, etcd.Config{Prefix: fmt.Sprintf("bench%d/", prefixes.Add(1))})
+	db, err := etcd.Open(b.Context(), clientv3.Config{Endpoints: common.Endpoints()}, etcd.Config{Prefix: fmt.Sprintf("bench%d/", prefixes.Add(1))})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -40,7 +40,7 @@ var hexed = codec.Codec[string, []byte]{
 
 func rawClient(t *testing.T) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: shared.Endpoints()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: common.Endpoints()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestCodecs(t *testing.T) {
 	client := rawClient(t)
 	key, next := pair{7, 8}, backends.Record[string]{Body: "ab", Behind: true}
 
-	views := etcd.New[pair](openAs(t, "views/", shared.Endpoints()...), strings.ToUpper).WithKeys(pairs).WithBodies(hexed).WithViews(hexed)
+	views := etcd.New[pair](openAs(t, "views/", common.Endpoints()...), strings.ToUpper).WithKeys(pairs).WithBodies(hexed).WithViews(hexed)
 	stored, err := views.Commit(t.Context(), key, backends.Record[string]{}, next)
 	if err := errors.Join(err, views.Project(t.Context(), key, stored)); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestCodecs(t *testing.T) {
 		}
 	}
 	place := func(row string) pair { return pair{int(row[0] - '0'), int(row[0] - '0')} }
-	rows := etcd.NewRows[pair](openAs(t, "rows/", shared.Endpoints()...), letters, place).WithKeys(pairs).WithBodies(hexed).WithIDs(pairs).WithRows(hexed)
+	rows := etcd.NewRows[pair](openAs(t, "rows/", common.Endpoints()...), letters, place).WithKeys(pairs).WithBodies(hexed).WithIDs(pairs).WithRows(hexed)
 	stored, err = rows.Commit(t.Context(), key, backends.Record[string]{}, next)
 	if err := errors.Join(append(rows.Put(t.Context(), key, []string{"0a"}), err)...); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestCodecs(t *testing.T) {
 func TestUndecodable(t *testing.T) {
 	t.Parallel()
 	client := rawClient(t)
-	db := openAs(t, "foreign/", shared.Endpoints()...)
+	db := openAs(t, "foreign/", common.Endpoints()...)
 	store := etcd.New[int](db, func(n int) int { return n })
 	rows := etcd.NewRows[int](db, func(int) iter.Seq2[int, int] { return func(func(int, int) bool) {} }, func(n int) int { return n })
 	for key, value := range map[string]string{"r/1": "no number", "v/1": "{", "v/1/2": "\x00{", "v/3/4": "\xff", "p/x": "", "p/%30": ""} {
@@ -167,7 +167,7 @@ func TestUnencodable(t *testing.T) {
 			}
 		}
 	}
-	store := etcd.NewRows[string](open(t, shared.Endpoints()...), words, func(word string) string { return word }).WithBodies(none).WithRows(none)
+	store := etcd.NewRows[string](open(t, common.Endpoints()...), words, func(word string) string { return word }).WithBodies(none).WithRows(none)
 	if _, err := store.Commit(t.Context(), "k", backends.Record[string]{}, backends.Record[string]{Body: "bad"}); !errors.Is(err, backends.ErrRefused) {
 		t.Errorf("body: got %v, want it refused", err)
 	}
@@ -189,7 +189,7 @@ func TestUnencodable(t *testing.T) {
 	if held, err := store.Read(t.Context(), "k"); !held.Behind || err != nil {
 		t.Errorf("got behind %v, %v with a row left, want true", held.Behind, err)
 	}
-	odd := etcd.New[pair](open(t, shared.Endpoints()...), func(n int) int { return n })
+	odd := etcd.New[pair](open(t, common.Endpoints()...), func(n int) int { return n })
 	if _, err := odd.Read(t.Context(), pair{}); !errors.Is(err, backends.ErrRefused) {
 		t.Errorf("key without a text: got %v, want it refused", err)
 	}

@@ -1,7 +1,6 @@
 package etcdtest_test
 
 import (
-	"flag"
 	"testing"
 
 	"github.com/goferry/goferry/backends/etcd/etcdtest"
@@ -12,7 +11,7 @@ import (
 // TestContract has every check of single calls.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	testContract(t, shared.Endpoints())
+	testContract(t, common.Endpoints())
 }
 
 func testContract(t *testing.T, endpoints []string) {
@@ -29,7 +28,7 @@ func TestRoundTrips(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.of(open(t, shared.Endpoints()...)) })
+			storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.of(open(t, common.Endpoints()...)) })
 		})
 	}
 }
@@ -39,7 +38,7 @@ func TestContractWithoutOneNode(t *testing.T) {
 	t.Parallel()
 	cluster := start(t, etcdtest.Config{})
 	cluster.Kill(cluster.Leader())
-	awaitLeader(t, cluster)
+	awaitAnswer(t, newRows(open(t, cluster.Endpoints()...)))
 	t.Run("contract", func(t *testing.T) { testContract(t, cluster.Endpoints()) })
 	t.Run("round trips", func(t *testing.T) {
 		storetest.Test(t, func(t *testing.T) storetest.Subject { return kinds[2].of(open(t, cluster.Endpoints()...)) })
@@ -48,21 +47,15 @@ func TestContractWithoutOneNode(t *testing.T) {
 
 func TestModel(t *testing.T) {
 	t.Parallel()
-	// A step is a dozen calls to a cluster. One that is asked for more on the command line does more.
-	if flag.Lookup("rapid.checks").Value.String() == flag.Lookup("rapid.checks").DefValue {
-		if err := flag.Set("rapid.checks", "10"); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Model(t, kind.of(open(t, shared.Endpoints()...)), kind.model)
+			storetest.Model(t, kind.of(open(t, common.Endpoints()...)), kind.model)
 		})
 	}
 }
 
 func TestCancelledCommits(t *testing.T) {
 	t.Parallel()
-	storetest.Cancelled(t, kinds[0].of(open(t, shared.Endpoints()...)), 5000)
+	storetest.Cancelled(t, kinds[0].of(open(t, common.Endpoints()...)), 5000)
 }

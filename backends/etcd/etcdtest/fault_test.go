@@ -98,8 +98,8 @@ func TestLeaderKilled(t *testing.T) {
 		if leader < 0 {
 			t.Fatal("nobody leads while writes are acknowledged")
 		}
-		cluster.Kill(leader)
 		began := time.Now()
+		cluster.Kill(leader)
 		loads[0].more(1)
 		t.Logf("acknowledged again %v after node %d was killed", time.Since(began), leader)
 		everybody(100)
@@ -141,7 +141,7 @@ func TestCuts(t *testing.T) {
 	for i, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			proxies, addresses := through(t, shared.Endpoints())
+			proxies, addresses := through(t, common.Endpoints())
 			l := newLoad(t, kind.of(open(t, addresses...)), "cuts")
 			l.more(10)
 			var cuts atomic.Int64

@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 			var cuts atomic.Int64
 			h := history{began: time.Now()}
 			var clients sync.WaitGroup
-			for c, endpoint := range shared.Endpoints() {
+			for c, endpoint := range common.Endpoints() {
 				proxies, addresses := through(t, []string{endpoint})
 				store := newRows(openAs(t, prefix, addresses...))
 				proxies[0].Judge(cutter(rand.New(rand.NewPCG(seed, uint64(10*run+c))), &cuts))

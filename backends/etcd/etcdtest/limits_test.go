@@ -74,7 +74,7 @@ func TestTransactions(t *testing.T) {
 // TestStaleProjectionOfManyRows has a rival commit while chunks are written: the marker stays.
 func TestStaleProjectionOfManyRows(t *testing.T) {
 	t.Parallel()
-	store := newRows(open(t, shared.Endpoints()...))
+	store := newRows(open(t, common.Endpoints()...))
 	old := mustCommit(t, store, "k", storetest.Record{}, logOf(300, ""))
 	mustCommit(t, store, "k", old, logOf(301, ""))
 	if _, err := store.ProjectRows(t.Context(), "k", old); !errors.Is(err, backends.ErrConflict) {
@@ -91,7 +91,7 @@ func TestStaleProjectionOfManyRows(t *testing.T) {
 // TestTooLarge: what no server takes is refused by name, and nothing else is.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	db := open(t, shared.Endpoints()...)
+	db := open(t, common.Endpoints()...)
 	store, views := newRows(db), etcd.New[string](db, storetest.Show)
 	big := func(size int) storetest.Log {
 		return storetest.Log{Entries: []storetest.Entry{{ID: strings.Repeat("x", size)}}}
@@ -135,7 +135,7 @@ func TestTooLarge(t *testing.T) {
 // TestManyLargeRows has rows that fit only a few to a request.
 func TestManyLargeRows(t *testing.T) {
 	t.Parallel()
-	store := etcd.NewRows[string](open(t, shared.Endpoints()...), storetest.Of, storetest.Entry.Ident)
+	store := etcd.NewRows[string](open(t, common.Endpoints()...), storetest.Of, storetest.Entry.Ident)
 	var rows []storetest.Entry
 	for i := range 12 {
 		rows = append(rows, storetest.Entry{ID: fmt.Sprint(i, "-", strings.Repeat("x", 100<<10)), N: i})
@@ -186,7 +186,7 @@ func TestNoSpace(t *testing.T) {
 
 func TestKeysWithSlashes(t *testing.T) {
 	t.Parallel()
-	store := newRows(open(t, shared.Endpoints()...))
+	store := newRows(open(t, common.Endpoints()...))
 	keys := []string{"", "/", "a", "a/", "a/b", "a/b/", "a%2Fb", "a\x00", "\xff", "a b", ".."}
 	for i, key := range keys {
 		record := mustCommit(t, store, key, storetest.Record{}, logOf(2, fmt.Sprint(key, i, "/")))

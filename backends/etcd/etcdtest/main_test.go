@@ -22,25 +22,26 @@ import (
 	"github.com/goferry/goferry/backends/internal/storetest"
 )
 
-// shared is the cluster of all tests that leave its nodes alone. Each has a prefix of its own.
-var shared *etcdtest.Cluster
+// common is the cluster of all tests that leave its nodes alone. Each has a prefix of its own.
+var common *etcdtest.Cluster
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	flag.Parse()
+	preset("rapid.checks", "10") // A step of a model is a dozen calls to a cluster.
 	dir, err := os.MkdirTemp("", "etcdtest")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if shared, err = etcdtest.Start(dir, etcdtest.Config{}); err != nil {
+	if common, err = etcdtest.Start(dir, etcdtest.Config{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
-	shared.Close()
+	common.Close()
 	// The nodes leave idle connections between them to net/http.
 	if err := goleak.Find(
 		goleak.IgnoreAnyFunction("net/http.(*conn).serve"),
@@ -52,6 +53,18 @@ func run(m *testing.M) int {
 		return 1
 	}
 	return code
+}
+
+// preset sets a flag that the command line leaves alone.
+func preset(name, value string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
+	}
 }
 
 var prefixes atomic.Int64
@@ -92,10 +105,9 @@ func start(t *testing.T, config etcdtest.Config) *etcdtest.Cluster {
 	return cluster
 }
 
-// awaitLeader returns when the nodes that run have a leader and answer.
-func awaitLeader(t *testing.T, cluster *etcdtest.Cluster) {
+// awaitAnswer returns when a cluster answers: it has a leader then, and a connection of the store is in use.
+func awaitAnswer(t *testing.T, store *rowStore) {
 	t.Helper()
-	store := newRows(open(t, cluster.Endpoints()...))
 	for {
 		_, err := store.Read(t.Context(), "k")
 		if err == nil {

@@ -51,14 +51,12 @@ func TestOutcomes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			proxies, addresses := through(t, shared.Endpoints()[:1])
+			proxies, addresses := through(t, common.Endpoints()[:1])
 			prefix := t.Name() + "/"
-			watcher := newRows(openAs(t, prefix, shared.Endpoints()...))
-			db := openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: prefix, Timeout: time.Second})
+			watcher := newRows(openAs(t, prefix, common.Endpoints()...))
+			db := openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: prefix})
 			store := newRows(db)
-			if _, err := store.Read(t.Context(), "k"); err != nil {
-				t.Fatalf("warming the connection: %v", err)
-			}
+			awaitAnswer(t, store)
 
 			before := countOf(t, watcher)
 			proxies[0].Judge(tt.judge)
@@ -126,16 +124,14 @@ func settle(t *testing.T, s storetest.Subject) {
 // TestBlackHole has one of three servers swallow everything. A call that goes to it times out, and the next goes elsewhere.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
-	proxies, addresses := through(t, shared.Endpoints())
-	store := newRows(openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: t.Name() + "/", Timeout: time.Second}))
+	proxies, addresses := through(t, common.Endpoints())
+	store := newRows(openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: t.Name() + "/"}))
 	read := func() error {
 		_, err := store.Read(t.Context(), "k")
 		return err
 	}
 	for range 3 * len(addresses) { // So that every connection is in use.
-		if err := read(); err != nil {
-			t.Fatal(err)
-		}
+		awaitAnswer(t, store)
 	}
 	proxies[0].Judge(func(cutproxy.From) cutproxy.Verdict { return cutproxy.Drop })
 	err := read()
@@ -154,7 +150,7 @@ func TestBlackHole(t *testing.T) {
 // takes 11 seconds: etcd's servers and gRPC allow no shorter ones.
 func TestDeadConnectionIsClosed(t *testing.T) {
 	t.Parallel()
-	proxies, addresses := through(t, shared.Endpoints()[:1])
+	proxies, addresses := through(t, common.Endpoints()[:1])
 	var dials atomic.Int64
 	dialer := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 		dials.Add(1)
@@ -162,9 +158,7 @@ func TestDeadConnectionIsClosed(t *testing.T) {
 	})
 	client := clientv3.Config{Endpoints: addresses, DialOptions: []grpc.DialOption{dialer}}
 	store := newRows(openWith(t, client, etcd.Config{Prefix: t.Name() + "/", Timeout: time.Second}))
-	if _, err := store.Read(t.Context(), "k"); err != nil {
-		t.Fatal(err)
-	}
+	awaitAnswer(t, store)
 	before := dials.Load()
 	proxies[0].Judge(func(cutproxy.From) cutproxy.Verdict { return cutproxy.Drop })
 	began := time.Now()
@@ -191,7 +185,7 @@ func TestNoWriteIsSentTwice(t *testing.T) {
 		}
 		return err
 	})
-	config := clientv3.Config{Endpoints: shared.Endpoints(), DialOptions: []grpc.DialOption{gaveUp}, Logger: zap.NewNop()}
+	config := clientv3.Config{Endpoints: common.Endpoints(), DialOptions: []grpc.DialOption{gaveUp}, Logger: zap.NewNop()}
 
 	store := newRows(openWith(t, config, etcd.Config{Prefix: t.Name()}))
 	_, err := store.Commit(t.Context(), "k", storetest.Record{}, entry)
