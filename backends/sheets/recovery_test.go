@@ -440,3 +440,22 @@ func TestAProtectedQueueIsNamed(t *testing.T) {
 		w.wantColumn(colStatus, "done")
 	})
 }
+
+// An edit that spoils nothing is noticed by the checksum alone: it is counted once, and the queue goes on.
+func TestAHarmlessEditIsCounted(t *testing.T) {
+	t.Parallel()
+	each(t, func(w world) {
+		q := w.start()
+		w.enqueue(q, insert("t1", "u1", "a"))
+		w.edit(func(e *sheetstest.Editor) { e.Tab(queueTitle).Set(1, colAttempts, 1) })
+		quiet()
+		w.processAll(q)
+		w.processAll(w.process())
+		w.wantColumn(colStatus, "done")
+		status, err := w.process().ReadTaskQueueStatus(w.Context())
+		w.must(err)
+		if status.Tampered != 1 {
+			w.Errorf("tampered: got %d, want 1", status.Tampered)
+		}
+	})
+}

@@ -29,13 +29,11 @@ var queueHeader = []string{
 	"updatedAt", "taskFingerprint", "transactionSize", "dependsOn",
 }
 
-// Columns of the queue that are used alone.
+// Facts of the queue header that are used alone.
 const (
-	columnTaskID  = 0
-	columnPayload = 10
-	// legacyColumns is the width of a queue from before there were fingerprints, sharedColumns of today's other writers.
+	columnTaskID = 0
+	// legacyColumns is the width of a queue from before there were fingerprints.
 	legacyColumns = 16
-	sharedColumns = 17
 )
 
 // redacted replaces the payload of a terminal row.

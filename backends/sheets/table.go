@@ -21,7 +21,6 @@ type table struct {
 	rows      map[string]*tableRow
 	order     []*tableRow // the sheet's rows from the top, then new ones
 	last      int         // the last row with a key or a version in the sheet, at least the header's
-	blankKeys int         // rows that are skipped
 	drift     string      // why the table is unsafe, "" if it is not
 }
 
@@ -72,7 +71,6 @@ func newTable(name, keyHeader string, tab *grid.Tab) *table {
 			t.drift = fmt.Sprintf("the key in row %d is an error", at)
 		}
 		if key == "" {
-			t.blankKeys++
 			continue
 		}
 		t.addExisting(&tableRow{at: at, key: key, version: version})

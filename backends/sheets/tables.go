@@ -152,7 +152,7 @@ func (q *Queue) readAt(ctx context.Context, st *state, ranges []string) (*grid.V
 	return view, nil
 }
 
-// existing leaves out the tables whose sheets are gone, and columns that are.
+// existing leaves out the tables whose sheets are gone. What was known of the columns of the others may be wrong.
 func (q *Queue) existing(ctx context.Context, refs []tableRef) ([]tableRef, error) {
 	view, err := q.tabs(ctx, titles(refs)...)
 	if err != nil {
