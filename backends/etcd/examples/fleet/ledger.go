@@ -47,10 +47,7 @@ func book(l ledger, in entry) (next ledger, place int, changed bool) {
 	return append(slices.Clip(l), in), len(l) + 1, true
 }
 
-type (
-	store = etcd.RowStore[string, ledger, string, entry]
-	round = projected.Provided[*backends.Error, string, entry, string, int]
-)
+type store = etcd.RowStore[string, ledger, string, entry]
 
 var write = projected.New(
 	fold.New[*backends.Error](
