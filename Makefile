@@ -3,8 +3,8 @@ export GOWORK := off
 
 # Modules that need nothing but Go, those whose tests need a server or more time, and the rest.
 PURE     := . examples backends/sheets backends/sqlite observe/otel
-SERVICES := backends/postgres backends/etcd backends/etcd/etcdtest
-MODULES  := $(PURE) $(SERVICES) bench internal/tools
+SERVICES := backends/postgres backends/etcd backends/etcd/etcdtest backends/etcd/examples
+MODULES  := $(PURE) $(SERVICES) bench bench/stores internal/tools
 STATIC   := $(CURDIR)/bin/staticcheck
 
 # How many random histories each of the three simulations makes in check, and under the race detector.
