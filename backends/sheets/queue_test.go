@@ -167,10 +167,13 @@ func TestFailedTransactionsBlockNobody(t *testing.T) {
 		w.wantColumn(colCode, "", "conflict", "", "conflict", "dependency_failed", "")
 		w.wantRows(usersTitle, "u0|Zed|1", "u2|Bob|1", "u5|Eve|1")
 		// S18: what has its verdict is not taken up again, though the conflict has gone away.
-		w.enqueue(q, remove("t6", "u0", "Zed", 1))
+		late := insert("t7", "u7", "Fay") // What it depends on failed in an earlier pass.
+		late.DependsOn = "t1"
+		w.enqueue(q, remove("t6", "u0", "Zed", 1), late)
 		w.processAll(q)
 		w.processAll(w.process())
 		w.wantRows(usersTitle, "u2|Bob|1", "u5|Eve|1")
+		w.wantColumn(colCode, "", "conflict", "", "conflict", "dependency_failed", "", "", "dependency_failed")
 	})
 }
 
