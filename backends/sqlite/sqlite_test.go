@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/goferry/goferry/backends/internal/contract"
 	"github.com/goferry/goferry/backends/internal/storetest"
@@ -100,5 +99,5 @@ func TestModel(t *testing.T) {
 
 func TestCancelledCommits(t *testing.T) {
 	t.Parallel()
-	storetest.Cancelled(t, kinds[0].of(open(t, newFile(t), sqlite.Config{})), 5000, 2*time.Millisecond)
+	storetest.Cancelled(t, kinds[0].of(open(t, newFile(t), sqlite.Config{})), 5000)
 }

@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/durable"
+)
+
+// CommitTogether runs commits as one group, as the group's goroutine does.
+func (d *DB) CommitTogether(ctx context.Context, keys []string, fence backends.Fence) []error {
+	var ops []*commitOp
+	for _, key := range keys {
+		ops = append(ops, &commitOp{key: key, fence: int64(fence), record: durable.StoredRecord{Body: []byte("{}")}})
+	}
+	if fence == 0 {
+		return d.create(ctx, ops)
+	}
+	return d.update(ctx, ops)
+}
+
+// MigrateFiles is Migrate with other files.
+func MigrateFiles(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS) error {
+	return migrate(ctx, pool, schema, files)
+}

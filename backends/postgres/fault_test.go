@@ -1,0 +1,568 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/internal/proxy"
+	"github.com/goferry/goferry/backends/internal/storetest"
+	"github.com/goferry/goferry/backends/postgres"
+	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
+	"github.com/goferry/goferry/schedule"
+)
+
+func none() storetest.Record { return storetest.Record{} }
+
+func logOf(id string) storetest.Record {
+	return storetest.Record{Body: storetest.Log{Entries: []storetest.Entry{{ID: id}}}, Behind: true}
+}
+
+// behindProxy is a store that talks to the server through a proxy, all of it warm. A connection that hears nothing more
+// holds its place in the pool for 15 seconds after it was given up, so there are more than one.
+func behindProxy(t *testing.T) (*proxy.Proxy, storetest.Subject) {
+	t.Helper()
+	p, err := proxy.New("unix", server.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connString := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=disable", p.Addr().Port)
+	config := newSchema(t)
+	config.Writers = 1
+	pool := newPool(t, connString, func(c *pgxpool.Config) { c.MaxConns = 8 })
+	t.Cleanup(func() { p.Close() }) // Before the pool, which would wait for connections that hear nothing.
+	s := kinds[0].of(open(t, pool, config))
+	warm(t, s)
+	return p, s
+}
+
+// warm has every statement prepared.
+func warm(t *testing.T, s storetest.Subject) {
+	t.Helper()
+	record, err := s.Commit(t.Context(), "warm", none(), logOf("warm"))
+	if err == nil {
+		record, err = s.Commit(t.Context(), "warm", record, record)
+	}
+	if err == nil {
+		_, err = s.Project(t.Context(), "warm", record)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustRead(t *testing.T, s storetest.Subject, key string) storetest.Record {
+	t.Helper()
+	record, err := s.Read(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// TestLostOnTheWay loses a request, or its reply, and has the server never answer. Whether it landed, the caller
+// cannot know.
+func TestLostOnTheWay(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		fault  proxy.Fault
+		landed bool
+	}{
+		{"request lost", proxy.LoseRequest, false},
+		{"reply lost", proxy.LoseReply, true},
+		{"reply never comes", proxy.Silence, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, s := behindProxy(t)
+			writes := []struct {
+				op string
+				do func(ctx context.Context, read storetest.Record) error
+			}{
+				{"create", func(ctx context.Context, _ storetest.Record) error {
+					_, err := s.Commit(ctx, "k", none(), logOf("a"))
+					return err
+				}},
+				{"commit", func(ctx context.Context, read storetest.Record) error {
+					_, err := s.Commit(ctx, "k", read, logOf("b"))
+					return err
+				}},
+				{"project", func(ctx context.Context, read storetest.Record) error {
+					_, err := s.Project(ctx, "k", read)
+					return err
+				}},
+				{"delete", func(ctx context.Context, read storetest.Record) error { return s.Delete(ctx, "k", read) }},
+			}
+			for _, w := range writes {
+				if read := mustRead(t, s, "warm"); read.Fence == 0 {
+					t.Fatal("the connection is not warm")
+				}
+				before := mustRead(t, s, "k")
+				warm2(t, s, w.op)
+				ctx, cancel := context.WithCancel(t.Context())
+				fired := p.Arm(tt.fault)
+				if tt.fault == proxy.Silence {
+					go func() {
+						<-fired
+						cancel()
+					}()
+				}
+				err := w.do(ctx, before)
+				cancel()
+				<-fired
+				if !errors.Is(err, backends.ErrUnknown) {
+					t.Errorf("%s: got %v, want it unknown", w.op, err)
+				}
+				after := mustRead(t, s, "k") // The next call works.
+				if landed := after.Fence != before.Fence; landed != tt.landed {
+					t.Errorf("%s: landed: got %v, want %v", w.op, landed, tt.landed)
+				}
+				if !tt.landed {
+					if err := w.do(t.Context(), before); err != nil {
+						t.Errorf("%s, again: %v", w.op, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// warm2 prepares the statement of one operation on the connection that is there now.
+func warm2(t *testing.T, s storetest.Subject, op string) {
+	t.Helper()
+	stale := storetest.Record{Fence: 1 << 40}
+	switch op {
+	case "create":
+		s.Commit(t.Context(), "warm", none(), none())
+	case "commit":
+		s.Commit(t.Context(), "warm", stale, none())
+	case "project":
+		s.Project(t.Context(), "warm", stale)
+	case "delete":
+		s.Delete(t.Context(), "warm", stale)
+	}
+}
+
+// TestBlackHole has the connection pass nothing on any more. The caller leaves at its deadline, and the next call gets
+// another connection.
+func TestBlackHole(t *testing.T) {
+	t.Parallel()
+	p, s := behindProxy(t)
+	p.BlackHole()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.Commit(ctx, "k", none(), logOf("a")); !errors.Is(err, backends.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want it unknown at the deadline", err)
+	}
+	if _, err := s.Commit(t.Context(), "k", none(), logOf("a")); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+}
+
+// TestServerIsDown: what was never sent is refused, and everything works again when the server is back.
+func TestServerIsDown(t *testing.T) {
+	t.Parallel()
+	p, s := behindProxy(t)
+	p.Down(true)
+	s.Read(t.Context(), "k") // The connection that was open is found dead.
+	if _, err := s.Commit(t.Context(), "k", none(), logOf("a")); !errors.Is(err, backends.ErrRefused) {
+		t.Errorf("got %v, want it refused", err)
+	}
+	p.Down(false)
+	if _, err := s.Commit(t.Context(), "k", none(), logOf("a")); err != nil {
+		t.Errorf("when it is back: %v", err)
+	}
+}
+
+// exactlyOnce runs writers that do what a pipeline does, with harm done to their store meanwhile, and wants every
+// entry that was submitted once in the log and once in the view.
+func exactlyOnce(t *testing.T, s storetest.Subject, harm func(acknowledged func() int64)) {
+	t.Helper()
+	const writers = 8
+	retry := schedule.Exponential(time.Millisecond).Capped(20 * time.Millisecond).Jittered()
+	call := storetest.Pipeline(s, retry).Call
+	resume := storetest.Pipeline(s, retry).Resume
+	var acknowledged atomic.Int64
+	stop := make(chan struct{})
+	submitted := make([]int, writers)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				e := storetest.Entry{ID: fmt.Sprint(submitted[w]), N: submitted[w]}
+				if _, err := call(t.Context(), fmt.Sprint("writer", w), []storetest.Entry{e}); err != nil {
+					t.Errorf("writer %d: %v", w, err)
+					return
+				}
+				submitted[w]++
+				acknowledged.Add(1)
+			}
+		})
+	}
+	harm(acknowledged.Load)
+	close(stop)
+	all.Wait()
+	for w, n := range submitted {
+		key := fmt.Sprint("writer", w)
+		if left, err := resume(t.Context(), key); err != nil || len(left) > 0 {
+			t.Errorf("%s: resume: got %v, %v, want nothing left", key, left, err)
+		}
+		want := make([]storetest.Entry, n)
+		for i := range want {
+			want[i] = storetest.Entry{ID: fmt.Sprint(i), N: i}
+		}
+		if got := mustRead(t, s, key).Body.Entries; !slices.Equal(got, want) {
+			t.Errorf("%s: got %d entries, want %d, each once", key, len(got), n)
+		}
+		if shown, err := s.Shown(t.Context(), key); err != nil || !slices.Equal(shown, want) {
+			t.Errorf("%s: got %d rows, %v, want %d, each once", key, len(shown), err, n)
+		}
+	}
+	t.Logf("%d acknowledged", acknowledged.Load())
+}
+
+// TestRandomCuts cuts a hundred requests under eight writers, three of four after the server has answered.
+func TestRandomCuts(t *testing.T) {
+	t.Parallel()
+	p, err := proxy.New("unix", server.Socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	connString := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=disable", p.Addr().Port)
+	s := kinds[2].of(open(t, newPool(t, connString, nil), newSchema(t)))
+	exactlyOnce(t, s, func(acknowledged func() int64) {
+		for n := range 100 {
+			fault := proxy.LoseReply
+			if n%4 == 0 {
+				fault = proxy.LoseRequest
+			}
+			<-p.Arm(fault)
+			awaitMore(acknowledged, 5) // Else the next meets a connection that is being opened.
+		}
+	})
+}
+
+// TestServerCrash kills the server three times under eight writers.
+func TestServerCrash(t *testing.T) {
+	t.Parallel()
+	own, err := pgserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	pool := newPool(t, own.ConnString("postgres"), nil)
+	defer pool.Close()
+	if err := postgres.Migrate(t.Context(), pool, postgres.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, pool, postgres.Config{})
+	defer db.Close()
+	exactlyOnce(t, kinds[2].of(db), func(acknowledged func() int64) {
+		for range 3 {
+			awaitMore(acknowledged, 100)
+			own.Kill()
+			if err := own.Run(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		awaitMore(acknowledged, 100)
+	})
+}
+
+func awaitMore(acknowledged func() int64, more int64) {
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for until := acknowledged() + more; acknowledged() < until; {
+		<-ticks.C
+	}
+}
+
+// TestStandby has a pool that meets a standby, at first or later. What a standby says may be old.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	config := newSchema(t)
+	standby, err := server.Standby()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standby.Close()
+	var failedOver atomic.Bool
+	pool := newPool(t, server.ConnString("postgres"), func(c *pgxpool.Config) {
+		c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+			if failedOver.Load() {
+				c.Host = filepath.Dir(standby.Socket())
+			}
+			return nil
+		}
+	})
+	defer pool.Close()
+	db := open(t, pool, config)
+	defer db.Close()
+	s := kinds[0].of(db)
+	if _, err := s.Commit(t.Context(), "k", none(), logOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	failedOver.Store(true)
+	pool.Reset()
+	for _, key := range []string{"k", "absent"} {
+		if record, err := s.Read(t.Context(), key); !errors.Is(err, backends.ErrRefused) || !errors.Is(err, postgres.ErrStandby) {
+			t.Errorf("read %s: got %v, %v, want ErrStandby", key, record, err)
+		}
+	}
+	if _, err := s.Commit(t.Context(), "other", none(), logOf("a")); !errors.Is(err, backends.ErrRefused) {
+		t.Errorf("commit: got %v, want it refused", err)
+	}
+	if _, err := postgres.Open(t.Context(), pool, config); !errors.Is(err, postgres.ErrUnsafe) {
+		t.Errorf("open: got %v, want ErrUnsafe", err)
+	}
+}
+
+// TestSessionEnds has an administrator end the session of a write under way: he might have come after the COMMIT.
+func TestSessionEnds(t *testing.T) {
+	t.Parallel()
+	pool := newPool(t, server.ConnString("postgres"), nil)
+	config := newSchema(t)
+	s := kinds[0].of(open(t, pool, config))
+	record, err := s.Commit(t.Context(), "k", none(), logOf("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := lock(t, pool, config, "k")
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := s.Commit(t.Context(), "k", record, logOf("b")); !errors.Is(err, backends.ErrUnknown) || !strings.Contains(err.Error(), "57P01") {
+			t.Errorf("got %v, want it unknown for 57P01", err)
+		}
+	})
+	pid := awaitLockWait(t, pool, config)
+	if _, err := pool.Exec(t.Context(), "SELECT pg_terminate_backend($1)", pid); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	if err := held.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := mustRead(t, s, "k"); got.Fence != record.Fence {
+		t.Errorf("fence: got %d, want %d", got.Fence, record.Fence)
+	}
+}
+
+// TestNeighbours has one key of a group locked for longer than the session waits: the group fails, and all but that
+// key are written on their own.
+func TestNeighbours(t *testing.T) {
+	t.Parallel()
+	config := newSchema(t)
+	pool := newPool(t, server.ConnString("postgres"), func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["lock_timeout"] = "20ms"
+	})
+	db := open(t, pool, config)
+	for _, err := range db.CommitTogether(t.Context(), []string{"a", "b", "c", "b"}, 0) {
+		if err != nil && !errors.Is(err, backends.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+	run(t, pool, fmt.Sprintf("UPDATE %q.record SET fence = 1000", config.Schema))
+	lock(t, pool, config, "b")
+	errs := db.CommitTogether(t.Context(), []string{"c", "b", "a", "nobody"}, 1000)
+	want := []error{nil, backends.ErrRefused, nil, backends.ErrConflict}
+	for i, err := range errs {
+		if !errors.Is(err, want[i]) {
+			t.Errorf("write %d: got %v, want %v", i, err, want[i])
+		}
+	}
+}
+
+// TestTwiceInAGroup has two writes for one key in one statement: one of them is done, and knows it.
+func TestTwiceInAGroup(t *testing.T) {
+	t.Parallel()
+	db := newDB(t, nil)
+	s := kinds[0].of(db)
+	wantOne := func(errs []error) {
+		t.Helper()
+		var conflicts int
+		for _, err := range errs {
+			if errors.Is(err, backends.ErrConflict) {
+				conflicts++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if conflicts != len(errs)-1 {
+			t.Errorf("got %v, want one done and the others conflicts", errs)
+		}
+	}
+	wantOne(db.CommitTogether(t.Context(), []string{"k", "k", "k"}, 0))
+	wantOne(db.CommitTogether(t.Context(), []string{"k", "k", "k"}, mustRead(t, s, "k").Fence))
+}
+
+// TestGroupsDoNotDeadlock has the groups of two processes write the same keys, in whatever order they were asked to.
+func TestGroupsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	config := newSchema(t)
+	keys := []string{"a", "b", "c", "d", "e", "f"}
+	var all sync.WaitGroup
+	for p := range 2 {
+		db := open(t, newPool(t, server.ConnString("postgres"), nil), config)
+		s := kinds[0].of(db)
+		for i := range keys {
+			all.Go(func() {
+				order := append(slices.Clone(keys[i:]), keys[:i]...)
+				if p == 1 {
+					slices.Reverse(order)
+				}
+				for range 10 {
+					for _, err := range db.CommitTogether(t.Context(), order, mustRead(t, s, order[0]).Fence) {
+						if err != nil && !errors.Is(err, backends.ErrConflict) {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func TestGroupCommit(t *testing.T) {
+	t.Parallel()
+	const writers, each = 64, 20
+	db := newDB(t, nil)
+	s := kinds[0].of(db)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			var record storetest.Record
+			for range each {
+				var err error
+				if record, err = s.Commit(t.Context(), fmt.Sprint(w), record, record); err != nil {
+					t.Errorf("commit: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got := db.Stats()
+	if got.Operations != writers*each || got.Transactions > writers*each/3 {
+		t.Errorf("got %+v, want %d operations in far fewer transactions", got, writers*each)
+	}
+	t.Logf("%.3f transactions a commit", float64(got.Transactions)/float64(got.Operations))
+}
+
+// statements counts what a pool sends: round trips, and statements other than BEGIN and COMMIT.
+type statements struct{ trips, statements atomic.Int64 }
+
+func (s *statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	s.trips.Add(1)
+	return ctx
+}
+
+func (s *statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	if !strings.HasPrefix(data.SQL, "BEGIN") && data.SQL != "COMMIT" {
+		s.statements.Add(1)
+	}
+}
+
+func (s *statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.trips.Add(1)
+	s.statements.Add(1)
+	return ctx
+}
+
+func (s *statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// TestStatements counts what single calls cost: a commit is one statement in one round trip, and so is a projection, of
+// however many rows.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	var sent statements
+	config := newSchema(t)
+	db := open(t, newPool(t, server.ConnString("postgres"), func(c *pgxpool.Config) { c.ConnConfig.Tracer = &sent }), config)
+	sent.trips.Store(0)
+	sent.statements.Store(0)
+	s := newRows(db)
+	want := func(what string, err error, n int64) {
+		t.Helper()
+		if got, trips := sent.statements.Swap(0), sent.trips.Swap(0); err != nil || got != n || trips != n {
+			t.Errorf("%s: got %d statements in %d round trips, %v, want %d", what, got, trips, err, n)
+		}
+	}
+	record, err := s.Commit(t.Context(), "k", none(), none())
+	want("create", err, 1)
+	many := storetest.Record{Behind: true}
+	for n := range 100 {
+		many.Body.Entries = append(many.Body.Entries, storetest.Entry{ID: fmt.Sprint(n), N: n})
+	}
+	record, err = s.Commit(t.Context(), "k", record, many)
+	want("commit", err, 1)
+	_, err = s.ProjectRows(t.Context(), "k", record)
+	want("look which rows are missing, and project them", err, 2)
+	_, err = s.Read(t.Context(), "k")
+	want("read", err, 1)
+}
+
+func TestManyRows(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	body := storetest.Log{Entries: make([]storetest.Entry, n)}
+	for i := range body.Entries {
+		body.Entries[i] = storetest.Entry{ID: fmt.Sprint(i), N: i}
+	}
+	db := newDB(t, nil)
+	s := kinds[2].of(db)
+	record, err := s.Commit(t.Context(), "k", none(), storetest.Record{Body: body, Behind: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.Project(t.Context(), "k", record); err != nil || len(left) > 0 {
+		t.Errorf("got %v, %v, want nothing left", left, err)
+	}
+	if got := db.Stats().Transactions; got != 2 {
+		t.Errorf("transactions: got %d, want 2", got)
+	}
+	if shown, err := s.Shown(t.Context(), "k"); err != nil || !slices.Equal(shown, body.Entries) {
+		t.Errorf("rows: got %d, %v, want %d, in their order", len(shown), err, n)
+	}
+}
+
+// TestNoText has keys and identities that PostgreSQL takes for no text. They never get into a group.
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	db := newDB(t, nil)
+	s := newRows(db)
+	for _, text := range []string{"a\x00b", "\xff", "\xc3"} {
+		_, readErr := s.Read(t.Context(), text)
+		_, commitErr := s.Commit(t.Context(), text, none(), none())
+		_, rowsErr := s.Rows(t.Context(), text)
+		putErr := s.Put(t.Context(), "k", []storetest.Entry{{ID: text}})[0]
+		for _, err := range []error{readErr, commitErr, rowsErr, putErr, s.Delete(t.Context(), text, storetest.Record{Fence: 1})} {
+			if !errors.Is(err, backends.ErrRefused) {
+				t.Errorf("%q: got %v, want it refused", text, err)
+			}
+		}
+	}
+	if got := db.Stats().Operations; got != 0 {
+		t.Errorf("operations: got %d, want none", got)
+	}
+}
