@@ -45,7 +45,7 @@ CONSTANTS
     ProjectBumps,      \* TRUE: every stored write, the projection too, makes
                        \*   a new version. FALSE: only a commit does
     CommitKeepsMarker, \* TRUE: the commit leaves the marker as stored.
-                       \*   FALSE: it writes back the marker it read
+                       \*   FALSE: it writes back the watermark it read
     StepKnowsReplays,  \* TRUE: an id found in the log is not appended again
     AnswersEarly,      \* FALSE. TRUE: says Projected right after the commit
     Resume             \* TRUE. FALSE: nobody ever re-reads a pending record
@@ -198,7 +198,8 @@ GiveUpOrRetry(p) ==
         /\ UNCHANGED told
 
 \* The store answers a commit with the record as stored, which is projected
-\* next without another read.
+\* next without another read. If that fails there are 1 + Retries attempts to
+\* read and project what is still pending.
 Commit(p) ==
     /\ proc[p].at = "commit"
     /\ IF Fits(WriteOf(p)) THEN
@@ -232,7 +233,8 @@ Reread(p) ==
 
 \* A visit of the sweeper is one attempt of resume: the call's last part with
 \* no inputs and no retries. It comes back for as long as there is something
-\* pending.
+\* pending. Its listing and its read are one step: a visit to a record that is
+\* pending no longer does nothing.
 Sweep(s) ==
     /\ Resume
     /\ proc[s].at = "idle"
