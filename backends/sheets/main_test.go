@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 	asked := os.Getenv("RAPID_CHECKS") != ""
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
 	if !asked {
-		_ = flag.Set("rapid.checks", "30")
+		_ = flag.Set("rapid.checks", checks)
 	}
 	os.Exit(m.Run())
 }

@@ -124,7 +124,8 @@ func (s *state) trim() {
 // decodeRows reads the rows of the queue that a view shows, from the given one on.
 func decodeRows(tab *grid.Tab, from int) (rows []queueRow, tail int) {
 	tail = max(from-1, 1)
-	for at := from; at <= tab.Last(); at++ {
+	last := tab.Last()
+	for at := from; at <= last; at++ {
 		if r, ok := decodeRow(at, tab.Row(at, len(queueHeader))); ok {
 			rows = append(rows, r)
 			tail = at

@@ -61,7 +61,8 @@ func newTable(name, keyHeader string, tab *grid.Tab) *table {
 	if t.drift != "" {
 		return t
 	}
-	for at := 2; at <= tab.Last(); at++ {
+	last := tab.Last()
+	for at := 2; at <= last; at++ {
 		cell, version := tab.At(at, keyColumn), tab.At(at, versionColumn)
 		if cell != nil || version != nil {
 			t.last = at

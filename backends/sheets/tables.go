@@ -29,14 +29,18 @@ func (q *Queue) refs(meta *metaSheet, groups []*group) []tableRef {
 	return refs
 }
 
-// keyHeader is the key column of a table, as it was set up; "" for one that another kind of writer set up.
+// keyHeader is the key column of a table, as it was set up; for one that another kind of writer set up it is the configured
+// one, or "".
 func (q *Queue) keyHeader(sheets sheetMapping) string {
+	if sheets.Key != "" {
+		return sheets.Key
+	}
 	for _, t := range q.config.Tables {
 		if t.Name == sheets.Logical {
 			return t.Key
 		}
 	}
-	return sheets.Key
+	return ""
 }
 
 // tableRanges show the header, the keys and the versions of a canonical sheet. Of one whose columns are not known,

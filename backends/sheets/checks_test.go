@@ -1,0 +1,5 @@
+//go:build !race
+
+package sheets_test
+
+const checks = "30"
