@@ -2,5 +2,5 @@
 
 package sheets_test
 
-// The detector makes a history six times as slow.
-const checks = "6"
+// histories is how many a simulation goes through. The detector makes one six times as slow.
+const histories = 6

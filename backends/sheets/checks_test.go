@@ -2,4 +2,5 @@
 
 package sheets_test
 
-const checks = "30"
+// histories is how many a simulation goes through.
+const histories = 30

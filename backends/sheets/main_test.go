@@ -3,6 +3,7 @@ package sheets_test
 import (
 	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -13,7 +14,7 @@ func TestMain(m *testing.M) {
 	asked := os.Getenv("RAPID_CHECKS") != ""
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
 	if !asked {
-		_ = flag.Set("rapid.checks", checks)
+		_ = flag.Set("rapid.checks", strconv.Itoa(histories))
 	}
 	os.Exit(m.Run())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/goferry/goferry/backends/sheets"
@@ -457,5 +458,31 @@ func TestAHarmlessEditIsCounted(t *testing.T) {
 		if status.Tampered != 1 {
 			w.Errorf("tampered: got %d, want 1", status.Tampered)
 		}
+	})
+}
+
+// A server that answers a bad request with 500 proves nothing by it. The apply is settled all the same, so that
+// one transaction that can never be applied runs out of attempts and stops nobody.
+func TestABadApplyIsSettledThoughTheServerDoesNotSayIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		opts := sheetstest.Options{TB: t, Profile: sheetstest.P2}
+		measured := newWorld(t, opts, sheets.MetadataFence)
+		measured.start()
+		for _, tab := range measured.server.Tabs(measured.id) {
+			opts.MaxCells += tab.GridProperties.RowCount * tab.GridProperties.ColumnCount
+		}
+		opts.MaxCells += 2*19 + 2 // Two rows of the queue, and less than one of a table.
+		w := newWorld(t, opts, sheets.MetadataFence)
+		defer w.close()
+		q := w.start()
+		w.enqueue(q, insert("t1", "u1", "a"), update("t2", "u2", "b", 1))
+		for range 3 {
+			w.processAll(q)
+			quiet()
+		}
+		w.wantColumn(colStatus, "failed", "failed")
+		w.wantColumn(colCode, "retry_limit_exceeded", "conflict")
+		w.wantRows(usersTitle)
 	})
 }
