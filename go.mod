@@ -2,10 +2,12 @@ module github.com/goferry/goferry
 
 go 1.26.0
 
+// For tests, simulations and tools: what the library packages import is the standard library.
 require (
-	github.com/anishathalye/porcupine v1.3.1 // indirect
-	github.com/sourcegraph/conc v0.3.0 // indirect
-	go.uber.org/goleak v1.3.0 // indirect
-	golang.org/x/sync v0.25.0 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
+	github.com/anishathalye/porcupine v1.3.1
+	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.25.0
+	pgregory.net/rapid v1.3.0
 )
+
+require github.com/stretchr/testify v1.8.1 // indirect

@@ -32,6 +32,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // mutant is one file.
@@ -75,14 +77,12 @@ func run(only string, verbose, list bool, parallel int) error {
 	began := time.Now()
 	killed := 0
 	var (
-		all   sync.WaitGroup
-		mu    sync.Mutex
-		slots = make(chan struct{}, parallel)
+		all errgroup.Group
+		mu  sync.Mutex
 	)
+	all.SetLimit(parallel)
 	for _, m := range mutants {
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		all.Go(func() error {
 			start := time.Now()
 			out, err := m.kill(root)
 			mu.Lock()
@@ -97,9 +97,10 @@ func run(only string, verbose, list bool, parallel int) error {
 			if verbose || err != nil {
 				fmt.Println(out)
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // Those that live are counted, not an error of their own.
 	fmt.Printf("mutants: %d listed, %d killed (%.0fs)\n", len(mutants), killed, time.Since(began).Seconds())
 	if killed < len(mutants) || len(mutants) == 0 {
 		return errors.New("a rule was switched off and no test said so")
