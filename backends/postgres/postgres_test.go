@@ -180,7 +180,7 @@ func TestRoundTrips(t *testing.T) {
 	for _, mode := range modes {
 		for _, kind := range kinds {
 			if mode.name != modes[0].name && kind.name != kinds[2].name {
-				continue // The last kind has every statement.
+				continue // The contract has the others.
 			}
 			t.Run(mode.name+"/"+kind.name, func(t *testing.T) {
 				t.Parallel()

@@ -55,9 +55,11 @@ func (e engine) Commit(ctx context.Context, key string, fence backends.Fence, ne
 		stmt, args = insertRecord, []any{key, next.Behind, next.Body}
 	}
 	var stored int64
-	err := e.do(ctx, func(tx *tx) error { return tx.answer(stmt, args, &stored, &next.Behind) })
+	if err := e.do(ctx, func(tx *tx) error { return tx.answer(stmt, args, &stored, &next.Behind) }); err != nil {
+		return durable.StoredRecord{}, err // A write whose caller left may still be under way, and set both.
+	}
 	next.Fence = backends.Fence(stored)
-	return next, err
+	return next, nil
 }
 
 func (e engine) Settle(ctx context.Context, key string, fence backends.Fence, view []byte, rows []durable.StoredRow) error {
