@@ -1,0 +1,209 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/goferry/goferry/bench/internal/report"
+)
+
+// measured is what was found of an engine.
+type measured struct {
+	Engine string
+	title  string
+	Cells  map[string][]figures // by name, one for each round; an engine need not have all of them
+	Goals  []goal
+}
+
+// goal is one figure and what it should be.
+type goal struct {
+	What  string
+	Least bool // Got should be at least Want, else at most
+	Want  float64
+	Got   float64
+	Count bool // holds on any machine: to miss it is a failure
+}
+
+// met is false for a figure that is none.
+func (g goal) met() bool {
+	if g.Least {
+		return g.Got >= g.Want
+	}
+	return g.Got <= g.Want
+}
+
+// aims are what is expected of an engine. The first two are ratios of the same round; the rates are for two cores and a disk
+// that syncs in 0.13 ms. 0 is no expectation.
+type aims struct {
+	batch   float64 // what 64 entries a write buy
+	grouped float64 // what the gathering of writes to 64 keys buys
+	shared  float64 // transactions per commit with 64 keys, at most
+
+	seq1, seq64, keys, proj64 float64 // entries per second
+}
+
+func (a aims) judge(m measured) (goals []goal) {
+	least := func(what string, got, want float64) {
+		if want > 0 {
+			goals = append(goals, goal{What: what, Least: true, Want: want, Got: got})
+		}
+	}
+	least("seq64 to seq1", m.ratio("seq64", "seq1"), a.batch)
+	least("64 keys to 64 keys ungrouped", m.ratio("64 keys", "64 keys ungrouped"), a.grouped)
+	least("entries/s, seq1", m.rate("seq1"), a.seq1)
+	least("entries/s, seq64", m.rate("seq64"), a.seq64)
+	least("entries/s, 64 keys", m.rate("64 keys"), a.keys)
+	least("entries/s, proj64", m.rate("proj64"), a.proj64)
+	return append(goals, m.counts(a.shared)...)
+}
+
+// counts are the goals that hold on any machine.
+func (m measured) counts(shared float64) (goals []goal) {
+	most := func(what string, got, want float64) {
+		goals = append(goals, goal{What: what, Want: want, Got: got, Count: true})
+	}
+	most("lost", m.worst(lost, one), 0)
+	most("doubled", m.worst(doubled, one), 0)
+	if m.total("seq1", operations) == 0 { // Memory counts nothing.
+		return goals
+	}
+	most("writes done per write asked for, worst cell", m.worst(operations, writes), 1)
+	most("transactions per commit, seq1", m.per("seq1", transactions, commits), 1)
+	most("transactions per commit, 64 keys", m.per("64 keys", transactions, commits), shared)
+	most("transactions per commit and projection, proj64", m.per("proj64", transactions, commits), 2)
+	if m.total("seq1", statements) > 0 {
+		most("statements per commit, seq1", m.per("seq1", statements, commits), 1)
+		most("statements per commit, 64 keys", m.per("64 keys", statements, commits), 1)
+	}
+	return goals
+}
+
+// What figures are taken from.
+func one(figures) float64            { return 1 }
+func speed(f figures) float64        { return f.PerSecond }
+func lost(f figures) float64         { return float64(f.Lost) }
+func doubled(f figures) float64      { return float64(f.Doubled) }
+func commits(f figures) float64      { return float64(f.Commits) }
+func writes(f figures) float64       { return float64(f.Commits + f.Projections) }
+func refused(f figures) float64      { return float64(f.Refused) }
+func operations(f figures) float64   { return float64(f.Work.Operations) }
+func transactions(f figures) float64 { return float64(f.Work.Transactions) }
+func statements(f figures) float64   { return float64(f.Work.Statements) }
+
+func (m measured) total(cell string, of func(figures) float64) (sum float64) {
+	for _, f := range m.Cells[cell] {
+		sum += of(f)
+	}
+	return sum
+}
+
+func (m measured) per(cell string, of, per func(figures) float64) float64 {
+	return m.total(cell, of) / m.total(cell, per)
+}
+
+// worst is the highest of all cells.
+func (m measured) worst(of, per func(figures) float64) (highest float64) {
+	for name := range m.Cells {
+		highest = max(highest, m.per(name, of, per))
+	}
+	return highest
+}
+
+// rate is the mean of the rounds.
+func (m measured) rate(cell string) float64 {
+	return m.per(cell, speed, one)
+}
+
+// ratio is that of the round in which it was lowest, 0 if it cannot be told.
+func (m measured) ratio(a, b string) float64 {
+	if len(m.Cells[a]) == 0 || m.total(b, speed) == 0 {
+		return 0
+	}
+	lowest := math.Inf(1)
+	for round, f := range m.Cells[a] {
+		lowest = min(lowest, speed(f)/speed(m.Cells[b][round]))
+	}
+	return lowest
+}
+
+// wrong answers the counts that were missed.
+func (m measured) wrong() (err error) {
+	for _, g := range m.Goals {
+		if g.Count && !g.met() {
+			err = errors.Join(err, fmt.Errorf("%s: %s: got %v, want at most %v", m.Engine, g.What, g.Got, g.Want))
+		}
+	}
+	return err
+}
+
+// tell writes the table of an engine and its goals.
+func (m measured) tell(r *report.Report) {
+	var table [][]string
+	for _, c := range cells {
+		if len(m.Cells[c.name]) > 0 {
+			table = append(table, m.row(c.name))
+		}
+	}
+	r.Table("**"+m.title+"**", []string{"", "entries/s", "to seq1", "commit p50", "p99", "refused", "transactions", "statements", "lost", "doubled"}, table)
+	for _, g := range m.Goals {
+		what := m.title + ": " + g.What
+		if g.Least {
+			r.AtLeast(what, g.Got, g.Want)
+		} else {
+			r.AtMost(what, g.Got, g.Want)
+		}
+	}
+}
+
+func (m measured) row(cell string) []string {
+	rounds := m.Cells[cell]
+	last := rounds[len(rounds)-1]
+	return []string{
+		cell,
+		report.Number(m.rate(cell)),
+		orNone(m.ratio(cell, "seq1"), report.Times),
+		report.Duration(last.P50),
+		report.Duration(last.P99),
+		fmt.Sprintf("%.0f %%", 100*m.per(cell, refused, commits)),
+		orNone(m.per(cell, transactions, commits), report.Number),
+		orNone(m.per(cell, statements, commits), report.Number),
+		fmt.Sprint(m.total(cell, lost)),
+		fmt.Sprint(m.total(cell, doubled)),
+	}
+}
+
+// orNone shows as a blank what an engine does not count or have.
+func orNone(f float64, show func(float64) string) string {
+	if f == 0 {
+		return ""
+	}
+	return show(f)
+}
+
+// compare writes the engines side by side.
+func compare(r *report.Report, all []measured) {
+	header := []string{""}
+	for _, m := range all {
+		header = append(header, m.title)
+	}
+	ratios := []struct{ what, a, b string }{
+		{"seq64 to seq1: 64 entries a write", "seq64", "seq1"},
+		{"64x64 to 64 keys: the same, with 64 writers", "64x64", "64 keys"},
+		{"64 keys to seq1: 64 writers", "64 keys", "seq1"},
+		{"64 keys to ungrouped: writes that share a transaction", "64 keys", "64 keys ungrouped"},
+		{"many64 to seq1: one write to each of 64 keys at once", "many64", "seq1"},
+		{"proj64 to proj1: 64 rows a projection", "proj64", "proj1"},
+		{"seq1 to proj1: what a view costs", "seq1", "proj1"},
+		{"hot8 with lanes to without: 8 writers on one key", "hot8 lanes", "hot8"},
+	}
+	var table [][]string
+	for _, ratio := range ratios {
+		row := []string{ratio.what}
+		for _, m := range all {
+			row = append(row, orNone(m.ratio(ratio.a, ratio.b), report.Times))
+		}
+		table = append(table, row)
+	}
+	r.Table("**Side by side**", header, table)
+}
