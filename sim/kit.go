@@ -88,7 +88,9 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	subject.Delete = power[func(R, context.Context, K, S) error](t, "WithDelete", p.delete)
 	reopen := power[func(*testing.T, R) R](t, "WithReopen", p.reopen)
 	second := power[func(*testing.T, R) R](t, "WithSecondHandle", p.second)
-	subject.Prepare()
+	if err := subject.Prepare(); err != nil {
+		t.Fatalf("sim: %v", err)
+	}
 	has := kit.Has{Rows: subject.Project == nil, Delete: p.delete != nil, Reopen: p.reopen != nil, Second: p.second != nil}
 	effort := kit.Effort{Seed: rand.Uint64(), Histories: p.histories, Virtual: p.virtual}
 	if p.seeded {

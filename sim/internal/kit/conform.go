@@ -128,7 +128,17 @@ func (w *writer) settle(record held) {
 	}
 }
 
+// putRows puts every row of record, and leaves its marker.
+func (w *writer) putRows(record held) {
+	if w.s.broken == nil && w.store.Rows != nil {
+		w.store.put(w.at(record.at), w.s.ctx, w.s.key, record.record, w.store.Want(record.record))
+	}
+}
+
 func (w *writer) remove(record held) {
+	if w.s.broken != nil {
+		return
+	}
 	w.at(record.at)(w.s.ctx, Op{Kind: Delete, IDs: w.store.Log(record.record), Run: func(ctx context.Context) error {
 		return w.store.Delete(ctx, w.s.key, record.record)
 	}})
@@ -196,9 +206,9 @@ func (s *script) replay() {
 // pure lets two writers step from one record, at lengths at which slices have room to spare.
 func (s *script) pure() {
 	var last held
-	for n := 0; n < 20 && s.broken == nil; n += 2 {
+	for n := 0; n < 8 && s.broken == nil; n++ {
 		record := s.w1.read()
-		if n%4 == 0 && n > 0 {
+		if n%2 == 1 {
 			record = last // As it was answered.
 		}
 		before := s.store.Log(record.record)
@@ -333,9 +343,9 @@ func (s *script) ended() {
 	s.ctx = ended
 	s.w1.commit(first, 1)
 	s.ctx = alive
+	s.w2.putRows(s.w2.read())
 	second := s.w2.read()
 	s.ctx = ended
-	s.w2.project(second)
 	s.w2.settle(second)
 	s.ctx = alive
 	s.sweep(alive)

@@ -33,26 +33,35 @@ type Subject[R any, E error, K comparable, I any, ID comparable, S, O any] struc
 
 	Delete func(R, context.Context, K, S) error
 
-	numbered *numbers[K]
+	keys  int // given out
+	known map[K]int
 }
 
-// numbers gives out keys, each once, whatever store it is for.
-type numbers[K comparable] struct {
-	last int
-	seen map[K]int
-}
-
-// Prepare is to be called once, before the first store is opened.
-func (s *Subject[R, E, K, I, ID, S, O]) Prepare() { s.numbered = &numbers[K]{seen: map[K]int{}} }
-
-func (s *Subject[R, E, K, I, ID, S, O]) newKey() any {
-	n := s.numbered.last
-	s.numbered.last++
-	key := s.Key(n)
-	if before, ok := s.numbered.seen[key]; ok {
-		panic(fmt.Sprintf("sim: key(%d) and key(%d) are the same: every n needs a key of its own", before, n))
+// Prepare is to be called once, before the first store is opened. Its error is one of the user's functions.
+func (s *Subject[R, E, K, I, ID, S, O]) Prepare() error {
+	s.known = map[K]int{}
+	if _, ok := errors.AsType[E](error(s.Failure())); !ok {
+		return errors.New("failure answers no failure of the type that the fold retries")
 	}
-	s.numbered.seen[key] = n
+	key, ids := s.Key(0), map[ID]int{}
+	for n := range 64 {
+		id := s.Fold.ID(s.Input(key, n))
+		if before, ok := ids[id]; ok {
+			return fmt.Errorf("input(key, %d) and input(key, %d) have the same identity", before, n)
+		}
+		ids[id] = n
+	}
+	return nil
+}
+
+// newKey answers each key once, whatever store it is for: stores may share their data.
+func (s *Subject[R, E, K, I, ID, S, O]) newKey() any {
+	key := s.Key(s.keys)
+	if before, ok := s.known[key]; ok {
+		panic(fmt.Sprintf("sim: key(%d) and key(%d) are the same", before, s.keys))
+	}
+	s.known[key] = s.keys
+	s.keys++
 	return key
 }
 

@@ -12,12 +12,12 @@ import (
 // never is the schedule of a sweep that nothing disturbs.
 var never = schedule.Stop()
 
-// small is searched in order, large at random.
+// small are searched in order, large at random.
 var (
-	small = scenario{
-		actors:  []actor{{"w1", []call{{0}}}, {"w2", []call{{1}}}, {"sweeper", []call{{}}}},
-		retries: 1,
-		kinds:   []fault{fail, lose, late},
+	w1, w2, sweeper = actor{"w1", []call{{0}}}, actor{"w2", []call{{1}}}, actor{"sweeper", []call{{}}}
+
+	small = []scenario{
+		of(w1), of(w1, sweeper), of(w1, w2), of(w1, w2, sweeper),
 	}
 	large = scenario{
 		actors: []actor{
@@ -30,13 +30,26 @@ var (
 	}
 )
 
-// levels are the limits of the search in order, so that what is found first is smallest.
-func levels() (all []limits) {
+func of(actors ...actor) scenario {
+	return scenario{actors: actors, retries: 1, kinds: []fault{fail, lose, late}}
+}
+
+// level is a scenario and what may go wrong in it.
+type level struct {
+	scenario
+	limits
+}
+
+// levels are in the order of what goes wrong, of preemptions, and of how many take part, so that what is found first
+// is small.
+func levels() (all []level) {
 	for trouble := range 3 {
 		for preemptions := range 3 {
-			all = append(all, limits{faults: trouble, preemptions: preemptions})
-			if trouble > 0 {
-				all = append(all, limits{faults: trouble - 1, crashes: 1, preemptions: preemptions})
+			for _, sc := range small {
+				all = append(all, level{sc, limits{faults: trouble, preemptions: preemptions}})
+				if trouble > 0 {
+					all = append(all, level{sc, limits{faults: trouble - 1, crashes: 1, preemptions: preemptions}})
+				}
 			}
 		}
 	}
@@ -62,13 +75,13 @@ func Simulate(t T, effort Effort) {
 
 // affordable answers how many histories the store makes in about two seconds.
 func affordable(s *search, virtual bool) int {
-	const most, rehearsal = 20_000, 50
+	const most, rehearsal = 10_000, 50
 	if virtual {
 		return most / 2
 	}
 	began := time.Now()
 	for range rehearsal {
-		small.run(s.ctx, s.store, limits{}, func(int) int { return 0 })
+		small[len(small)-1].run(s.ctx, s.store, limits{}, func(int) int { return 0 })
 	}
 	each := time.Since(began) / rehearsal
 	return min(max(int(2*time.Second/max(each, 1)), 200), most)
@@ -87,17 +100,28 @@ type search struct {
 func (s *search) inOrder(most int) int {
 	made := 0
 	for i, l := range levels() {
-		share := (most - made) / (len(levels()) - i) // What a level leaves is for the later ones.
-		for p := (path{}); s.found == nil && share > 0; share-- {
-			p.begin()
-			s.found = small.run(s.ctx, s.store, l, p.choose).broken
-			made++
-			if !p.backtrack() {
-				break
-			}
+		if s.found != nil {
+			break
 		}
+		made += s.level(l, (most-made)/(len(levels())-i)) // What a level leaves is for the later ones.
 	}
 	s.left -= made
+	return made
+}
+
+// level keeps the shortest of the histories that break the law that is broken first.
+func (s *search) level(l level, most int) (made int) {
+	for p := (path{}); made < most; {
+		p.begin()
+		v := l.run(s.ctx, s.store, l.limits, p.choose).broken
+		made++
+		if s.found == nil || v != nil && v.Law == s.found.Law && len(v.History.Steps) < len(s.found.History.Steps) {
+			s.found = v
+		}
+		if !p.backtrack() {
+			break
+		}
+	}
 	return made
 }
 

@@ -105,8 +105,6 @@ type T interface {
 	Failed() bool
 	// Broken fails the test.
 	Broken(*Violation)
-	// Fatalf fails the test and ends it.
-	Fatalf(format string, args ...any)
 	// Run is a subtest with a store of its own.
 	Run(name string, check func(T, *Store))
 }

@@ -75,10 +75,6 @@ var (
 		"Step must look for the identity of its input in the record and answer it, with changed false, instead of applying it again."}
 	Truth = Law{"an answer is as it is in the store",
 		"An input that was answered must be in the log, one answered projected in the view; inputs made for this test must be accepted by step, in any order."}
-	Acknowledged = Law{"an acknowledged commit never fails",
-		"Nothing may fail a call whose commit was answered."}
-	Finished = Law{"one sweep finishes what is pending",
-		"When nothing fails any more, projecting the record as it is read must complete its view and clear its marker."}
 )
 
 // The laws of many at once.

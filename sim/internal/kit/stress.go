@@ -200,11 +200,10 @@ func (c crowd) neighbours() *Violation {
 	if err != nil {
 		return broke(Accepted, "a read failed: %v", err)
 	}
-	together(many+2, func(i int) {
-		if i >= many {
-			c.beRefused(zero, i)
-			return
-		}
+	ctx, done := context.WithCancel(c.ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { c.beRefused(ctx, zero) })
+	together(many, func(i int) {
 		record := zero
 		for n := range each {
 			next, _ := c.store.Step(record, keys[i], n)
@@ -215,13 +214,16 @@ func (c crowd) neighbours() *Violation {
 			}
 		}
 	})
+	done()
+	beside.Wait()
 	return found.v
 }
 
-// beRefused commits on a record that is stale from its second commit on.
-func (c crowd) beRefused(zero any, n int) {
-	next, _ := c.store.Step(zero, c.key, n)
-	for range each {
+// beRefused commits on a record that is stale from its second commit on, until ctx ends or it has been refused often: in
+// virtual time others may wait for it to rest.
+func (c crowd) beRefused(ctx context.Context, zero any) {
+	next, _ := c.store.Step(zero, c.key, 0)
+	for n := 0; n < 1000 && ctx.Err() == nil; n++ {
 		c.store.Write(c.ctx, c.key, zero, next) // Its refusals are checked elsewhere.
 	}
 }
@@ -231,9 +233,10 @@ func (c crowd) beRefused(zero any, n int) {
 func (c crowd) cancelled() *Violation {
 	const attempts = 40
 	var found first
-	together(4, func(w int) {
+	keys := []any{c.key, c.store.NewKey(), c.store.NewKey()}
+	together(len(keys), func(w int) {
 		own := canceller{
-			crowd: crowd{c.ctx, c.store, c.store.NewKey(), c.effort}, found: &found, longest: time.Millisecond,
+			crowd: crowd{c.ctx, c.store, keys[w], c.effort}, found: &found, longest: time.Millisecond,
 			random: rand.New(rand.NewPCG(c.effort.Seed, uint64(w))),
 		}
 		for n := range attempts {

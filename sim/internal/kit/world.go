@@ -125,7 +125,7 @@ func (p *proc) live(yield func(struct{}) bool) {
 			return
 		}
 		ctx, cancel := context.WithCancel(p.w.ctx)
-		p.cancel, p.dead, p.begun, p.own = cancel, false, false, false
+		p.cancel, p.dead, p.begun = cancel, false, false
 		if len(c) == 0 {
 			left, err := p.w.store.Resume(p.do, retry, ctx, p.w.key)
 			p.resumed(left, err)
@@ -239,7 +239,6 @@ func (w *world) serve(p *proc, f fault) {
 		p.answer = w.perform(p.ctx, p.name, p.op, f.String(), p.seen)
 		if p.answer == nil && f == none && (p.op.Kind == Read || p.op.Kind == Commit) {
 			p.seen = w.state.stamp
-			p.own = p.own || p.op.Kind == Commit
 		}
 	case late, crash:
 		w.network = append(w.network, letter{p.name, p.op, context.WithoutCancel(p.ctx), p.seen})
@@ -301,8 +300,6 @@ func (p *proc) answered(c call, answers []Answer, err error) {
 	}
 	p.returned(returnedText(answers, err))
 	switch {
-	case err != nil && p.own:
-		w.broke(Acknowledged, "the call of %s failed after its commit was answered: %v", p.name, err)
 	case err != nil && notWritten(err) && contains(w.state.Log, ids) && w.submittedOnce(c):
 		w.broke(Definite, "the call of %s failed, certain that nothing was written (%s), and the log is %q", p.name, firstLine(err), w.state.Log)
 	case err != nil:
