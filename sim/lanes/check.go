@@ -75,7 +75,7 @@ func (p *process) noteDue() {
 			l.due = 0
 		} else if reason := l.ready(); l.trip == nil && l.due == 0 && reason != "" {
 			l.due = p.w.steps
-			if p.w.s.Config.Linger > 0 {
+			if p.w.s.Config.Linger > 0 && p.w.exact() {
 				p.w.coverage["linger ended by "+reason]++
 			}
 		}
@@ -308,7 +308,7 @@ func (w *world) checkBooks(p *process) {
 		if l.trip != nil || len(l.queue) > 0 {
 			lanes++
 		}
-		if l.trip == nil && l.due > 0 {
+		if l.trip == nil && l.due > 0 && (w.exact() || cfg.Linger == 0) { // Else its linger began at an unknown time.
 			held = l
 		}
 	}
@@ -320,6 +320,8 @@ func (w *world) checkBooks(p *process) {
 			p.name, s.InFlight, s.Lanes, s.Queued, s.Waiting, p.out(), lanes, p.queued())
 	case held != nil && s.Waiting == 0 && s.InFlight < cfg.MaxInFlight, s.Waiting > 0 && s.InFlight == 0:
 		w.broke(Prompt, "%s: %d calls out, %d inputs queued and %d waiting, and nothing is on its way", p.name, s.InFlight, s.Queued, s.Waiting)
+	case s.Waiting > 0 && p.closing:
+		w.broke(Closes, "%s: %d wait for room after Close", p.name, s.Waiting)
 	case s.Waiting > 0 && !p.isFull(s.Queued):
 		w.broke(Prompt, "%s: %d wait for room, and there is some", p.name, s.Waiting)
 	}

@@ -2,7 +2,7 @@ package lanes
 
 import "github.com/goferry/goferry/sim"
 
-// Chooser decides what happens next, among at least two options. The first is always the dullest: an operation of the
+// Chooser decides what happens next, among one option or more. The first is always the dullest: an operation of the
 // process that acted last is served, then those of others, then arrivals, then everything that goes wrong. The slice
 // is good until Choose returns.
 //
@@ -11,11 +11,16 @@ type Chooser interface {
 	Choose(options []Option) int
 }
 
-// ChooserFunc is a Chooser that looks only at the number of options.
+// ChooserFunc is a Chooser that looks only at the number of options, and is asked only where there is a choice.
 type ChooserFunc func(n int) int
 
-// Choose calls f with the number of options.
-func (f ChooserFunc) Choose(options []Option) int { return f(len(options)) }
+// Choose calls f with the number of options, unless there is only one.
+func (f ChooserFunc) Choose(options []Option) int {
+	if len(options) == 1 {
+		return 0
+	}
+	return f(len(options))
+}
 
 // Option is something that may happen next.
 type Option struct {

@@ -167,6 +167,9 @@ func (e *explorer) cut(identity func() uint64) bool {
 
 // Choose follows the path and then takes first options.
 func (e *explorer) Choose(options []Option) int {
+	if len(options) == 1 {
+		return 0
+	}
 	if e.depth == len(e.path) {
 		e.path = append(e.path, node{options: len(options), state: e.state})
 	}

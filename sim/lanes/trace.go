@@ -112,17 +112,24 @@ func letters(callers []*caller) string {
 
 // Print writes the trace as a table, one step a line.
 func (t *Trace) Print(out io.Writer) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	tw := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "#\tstep\tanswer\tcalls\tstore\ttold\n")
 	for i, s := range t.Steps {
 		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%s\t%s\n", i+1, s.Does, s.Answer,
 			strings.Join(s.Began, ", "), strings.Join(s.Store, "; "), strings.Join(s.Told, "; "))
 	}
-	if t.Violation != nil {
-		fmt.Fprintln(tw, t.Violation)
+	if err := tw.Flush(); err != nil {
+		return err
 	}
-	fmt.Fprintf(tw, "schedule: %#v\n", t.Schedule)
-	return tw.Flush()
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+	if t.Violation != nil {
+		fmt.Fprintln(out, t.Violation)
+	}
+	_, err := fmt.Fprintf(out, "schedule: %#v\n", t.Schedule)
+	return err
 }
 
 // String is what Print writes.

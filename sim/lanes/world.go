@@ -100,12 +100,11 @@ func (w *world) run(c Chooser) {
 		if len(options) == 0 {
 			break
 		}
-		choice := 0
+		if len(options) > 1 && cut != nil && cut.cut(w.identity) {
+			return
+		}
+		choice := c.Choose(options)
 		if len(options) > 1 {
-			if cut != nil && cut.cut(w.identity) {
-				return
-			}
-			choice = c.Choose(options)
 			w.schedule = append(w.schedule, choice)
 		}
 		w.take(options[choice])
