@@ -26,3 +26,8 @@ func (d *DB) CommitTogether(ctx context.Context, keys []string, fence backends.F
 func MigrateFiles(ctx context.Context, pool *pgxpool.Pool, schema string, files fs.FS) error {
 	return migrate(ctx, pool, schema, files)
 }
+
+// ReadSQL answers the statements that a sweeper and a fold run all the time.
+func (d *DB) ReadSQL() map[string]string {
+	return map[string]string{"read": d.sql.read, "behind": d.sql.behind, "keys": d.sql.keys, "ids": d.sql.ids}
+}

@@ -89,15 +89,17 @@ func checkSchema(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return err
 }
 
-// readVersion answers 0 for a schema without our tables.
+// readVersion answers 0 for a schema without our tables. It asks the catalog by a query: what to_regclass knows may
+// be from before the wait for the lock.
 func readVersion(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, schema string) (version int, err error) {
-	table := quoted(schema) + ".schema_version"
 	var exists bool
-	if err := db.QueryRow(ctx, "SELECT to_regclass($1::text) IS NOT NULL", table).Scan(&exists); err != nil || !exists {
+	err = db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+		WHERE nspname = $1::text AND relname = 'schema_version')`, schema).Scan(&exists)
+	if err != nil || !exists {
 		return 0, err
 	}
-	err = db.QueryRow(ctx, "SELECT version FROM "+table).Scan(&version)
+	err = db.QueryRow(ctx, "SELECT version FROM "+quoted(schema)+".schema_version").Scan(&version)
 	return version, err
 }

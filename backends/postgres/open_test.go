@@ -82,7 +82,7 @@ func wantSchema(t *testing.T, pool *pgxpool.Pool, config postgres.Config) {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, server.ConnString("postgres"), nil)
-	config := postgres.Config{Schema: `many "processes"`}
+	config := postgres.Config{Schema: fmt.Sprintf(`many "processes" %d`, schemas.Add(1))}
 	if _, err := postgres.Open(t.Context(), pool, config); !errors.Is(err, postgres.ErrSchema) {
 		t.Errorf("before: got %v, want ErrSchema", err)
 	}
@@ -122,7 +122,8 @@ func TestMigrationsByHand(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("got %v, %v, want files", names, err)
 	}
-	statements := `CREATE SCHEMA "by hand"; SET LOCAL search_path TO "by hand";`
+	schema := fmt.Sprintf("by hand %d", schemas.Add(1))
+	statements := fmt.Sprintf("CREATE SCHEMA %[1]q; SET LOCAL search_path TO %[1]q;", schema)
 	for _, name := range names {
 		file, err := postgres.Migrations.ReadFile(name)
 		if err != nil {
@@ -131,7 +132,7 @@ func TestMigrationsByHand(t *testing.T) {
 		statements += string(file)
 	}
 	run(t, pool, "BEGIN;"+statements+"COMMIT")
-	wantSchema(t, pool, postgres.Config{Schema: "by hand"})
+	wantSchema(t, pool, postgres.Config{Schema: schema})
 }
 
 // TestLaterMigrations adds files to those of today: they are applied once, all or none.
@@ -166,6 +167,34 @@ func TestLaterMigrations(t *testing.T) {
 	var got string
 	if err := pool.QueryRow(t.Context(), extra).Scan(&got); got != "k" || err != nil {
 		t.Errorf("got %q, %v, want k", got, err)
+	}
+}
+
+// TestReadsUseTheIndex: a sweeper lists all the time, in a table that may hold millions of records.
+func TestReadsUseTheIndex(t *testing.T) {
+	t.Parallel()
+	config := newSchema(t)
+	db := open(t, admin, config)
+	run(t, admin, fmt.Sprintf(`
+		INSERT INTO %[1]q.record SELECT n, n, n %% 1000 = 0, '' FROM generate_series(1, 20000) n;
+		INSERT INTO %[1]q.view_row SELECT n, n, n, '' FROM generate_series(1, 20000) n;
+		ANALYZE %[1]q.record, %[1]q.view_row`, config.Schema))
+	want := map[string]string{
+		"read": "Index Scan using record_pkey", "behind": "record_behind", "keys": "using record_pkey", "ids": "using view_row_pkey",
+	}
+	for name, sql := range db.ReadSQL() {
+		args := []any{"5"}
+		if strings.Contains(sql, "$2") {
+			args = append(args, 256)
+		}
+		rows, err := admin.Query(t.Context(), "EXPLAIN "+sql, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if got := strings.Join(plan, "\n"); err != nil || !strings.Contains(got, want[name]) || strings.Contains(got, "Seq Scan") {
+			t.Errorf("%s: got %v\n%s\nwant it %s", name, err, got, want[name])
+		}
 	}
 }
 
