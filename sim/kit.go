@@ -1,3 +1,8 @@
+// # Stores of your own
+//
+// All of the above runs on a modelled store. [TestStore] and [TestRowStore] run on yours, as it is: they check it against
+// what fold and projected ask of a store, and say which law it breaks, what to fix, and the smallest history that shows
+// it. One test of about ten lines is all there is to write.
 package sim
 
 import (
@@ -6,6 +11,7 @@ import (
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/projected"
@@ -113,9 +119,16 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 // tester is a test as the kit wants it.
 type tester struct {
 	*testing.T
-	open    func(*testing.T) *kit.Store
-	virtual bool
+	open      func(*testing.T) *kit.Store
+	virtual   bool
+	impatient chan struct{}
 }
+
+// patience is far more than one subtest needs for a dozen operations.
+const patience = 20 * time.Second
+
+// Impatient is closed in real time, whatever time it is in a bubble, which stands still when somebody waits for a lock.
+func (t *tester) Impatient() <-chan struct{} { return t.impatient }
 
 // Broken says which law is broken, and draws the history.
 func (t *tester) Broken(v *kit.Violation) {
@@ -126,7 +139,9 @@ func (t *tester) Broken(v *kit.Violation) {
 // Run runs check on a store of its own, in a bubble of virtual time if that was asked for.
 func (t *tester) Run(name string, check func(kit.T, *kit.Store)) {
 	t.T.Run(name, func(tt *testing.T) {
-		run := func(tt *testing.T) { check(&tester{T: tt, open: t.open, virtual: t.virtual}, t.open(tt)) }
+		impatient := make(chan struct{})
+		defer time.AfterFunc(patience, func() { close(impatient) }).Stop()
+		run := func(tt *testing.T) { check(&tester{tt, t.open, t.virtual, impatient}, t.open(tt)) }
 		if t.virtual {
 			synctest.Test(tt, run)
 			return

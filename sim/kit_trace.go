@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -29,30 +31,36 @@ func explain(test string, v *kit.Violation) string {
 	return text + "Picture: " + path
 }
 
-// traceOf makes a history on a real store one of the simulated store: identities become letters in the order of their
-// first appearance, the version is how often the record was seen to change.
+// traceOf makes a history on a real store one of the simulated store: an identity becomes the letter of its input, and the
+// version is how often the record was seen to change.
 func traceOf(v *kit.Violation) *Trace {
 	h := v.History
 	t := &Trace{Violation: &Violation{Law: Law(v.Law.Name), Text: v.Text}}
 	for _, s := range h.Steps {
-		marker := 0
+		record := simstore.Record{Version: s.After.Writes(), Log: lettersOf(h, s.After.Log)}
 		if s.After.Pending {
-			marker = 1
+			record.Marker = 1
 		}
-		cell := simstore.Cell{View: letters64(h, s.After.View)}
-		cell.Record = simstore.Record{Version: s.After.Writes(), Marker: marker, Log: letters64(h, s.After.Log)}
+		answer := s.Answer
+		if s.Answered != nil {
+			answer = strings.TrimSpace(fmt.Sprint(lettersOf(h, s.Answered), " ", s.Answer))
+		}
 		t.Steps = append(t.Steps, Step{
-			Process: s.Who, Op: s.Op, IDs: letters64(h, s.IDs), Event: s.Event, Answer: s.Answer, Returned: s.Returned,
-			Key: fmt.Sprint(h.Key), After: []State{{Key: fmt.Sprint(h.Key), Cell: cell}}, Network: s.Out,
+			Process: s.Who, Op: s.Op, IDs: lettersOf(h, s.IDs), Event: s.Event, Answer: answer, Returned: s.Returned,
+			Key:   fmt.Sprint(h.Key),
+			After: []State{{fmt.Sprint(h.Key), simstore.Cell{Record: record, View: lettersOf(h, s.After.View)}}}, Network: s.Out,
 		})
 	}
 	return t
 }
 
-// letters64 keeps to the ids that there are letters for: a longer log is no picture any more.
-func letters64(h *kit.History, ids []any) (all []simstore.ID) {
-	for _, n := range h.Number(ids[:min(len(ids), 8)]) {
-		all = append(all, simstore.ID(n%26))
+// last is the letter z.
+const last = 25
+
+// lettersOf keeps to the first ids, and calls all from the 26th on z: a longer log is no picture any more.
+func lettersOf(h *kit.History, ids []any) (all []simstore.ID) {
+	for _, n := range h.Numbers(ids[:min(len(ids), 8)]) {
+		all = append(all, simstore.ID(min(n, last)))
 	}
 	return all
 }
@@ -61,30 +69,42 @@ func letters64(h *kit.History, ids []any) (all []simstore.ID) {
 func table(h *kit.History, steps []Step) string {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "#\twho\tdoes\tanswer\tlog\tview\t\n")
+	fmt.Fprintf(tw, "#\twho\tdoes\tanswer\tlog\tview\tmarker\t\n")
+	used := map[simstore.ID]bool{}
 	for i, s := range steps {
 		cell := s.After[0].Cell
-		pending := ""
-		if cell.Record.Marker == 1 {
-			pending = "pending"
+		s.Key = "" // The same in all.
+		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%v\t%v\t%s\t%s\n", i+1, s.Process, s.does(), s.Answer, cell.Record.Log, cell.View, markerText(cell), remark(s))
+		for _, id := range s.IDs {
+			used[id] = true
 		}
-		fmt.Fprintf(tw, "%d\t%s\t%s\t%s\t%v\t%v\t%s", i+1, s.Process, does(s), s.Answer, cell.Record.Log, cell.View, pending)
-		if len(s.Network) > 0 {
-			fmt.Fprintf(tw, " (on its way: %s)", strings.Join(s.Network, ", "))
-		}
-		if s.Returned != "" {
-			fmt.Fprintf(tw, " %s", s.Returned)
-		}
-		fmt.Fprintln(tw)
 	}
 	tw.Flush() // To a Builder, which never fails.
-	for id, letter := range h.Letters() {
-		fmt.Fprintf(&b, "%s is %q\n", simstore.ID(letter), fmt.Sprint(id))
+	fmt.Fprintf(&b, "The key is %q", fmt.Sprint(h.Key))
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		if real := fmt.Sprint(h.ID(int(id))); id < last && real != id.String() {
+			fmt.Fprintf(&b, ", %v is %q", id, real)
+		}
 	}
+	b.WriteString(".\n")
 	return b.String()
 }
 
-func does(s Step) string {
-	s.Key = ""
-	return s.does()
+func markerText(c simstore.Cell) string {
+	if c.Record.Marker == 1 {
+		return "pending"
+	}
+	return "clear"
+}
+
+// remark says what else there is to a step.
+func remark(s Step) string {
+	var parts []string
+	if s.Returned != "" {
+		parts = append(parts, s.Returned)
+	}
+	if len(s.Network) > 0 {
+		parts = append(parts, "on its way: "+strings.Join(s.Network, ", "))
+	}
+	return strings.Join(parts, "; ")
 }

@@ -49,7 +49,7 @@ func Conform(t T, has Has) {
 			continue
 		}
 		t.Run(c.law.Name, func(t T, store *Store) {
-			s := &script{session: newSession(store), ctx: t.Context(), law: c.law}
+			s := &script{session: newSession(store), ctx: t.Context(), law: c.law, impatient: t.Impatient()}
 			s.w1, s.w2 = &writer{s, store, "w1"}, &writer{s, store, "w2"}
 			c.run(s)
 			if s.broken != nil {
@@ -62,9 +62,10 @@ func Conform(t T, has Has) {
 // script is a session with two writers.
 type script struct {
 	*session
-	ctx    context.Context
-	law    Law
-	w1, w2 *writer
+	ctx       context.Context
+	law       Law
+	w1, w2    *writer
+	impatient <-chan struct{}
 }
 
 // writer is a process that does what the script says.
@@ -296,6 +297,9 @@ func (s *script) listings() {
 		break
 	}
 	s.visit(pending)
+	if s.broken != nil {
+		return
+	}
 	for key := range pending {
 		s.broke(Cursor, "%q is pending, and a listing did not list it, after one that was left early and during which the store was used", key)
 	}
@@ -309,10 +313,19 @@ func (s *script) visit(pending map[any]*script) {
 			s.broke(Accepted, "the pending keys could not be listed: %v", err)
 			return
 		}
-		if other != nil {
-			delete(pending, key)
-			other.sweep(s.ctx)
+		if other == nil {
+			continue
+		}
+		delete(pending, key)
+		swept := make(chan struct{})
+		go func() { defer close(swept); other.sweep(s.ctx) }()
+		select {
+		case <-swept:
 			s.adopt(other)
+		case <-s.impatient:
+			s.broke(HoldsUp, "while a listing yielded, an operation on a listed key did not return")
+			defer func() { <-swept }() // The listing ends first.
+			return
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package kit
 
 import (
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -11,7 +9,7 @@ import (
 type History struct {
 	Key   any
 	Steps []Step
-	ids   map[any]int
+	ids   []any // by their numbers
 }
 
 // Step is one thing that happened.
@@ -23,8 +21,9 @@ type Step struct {
 	IDs []any
 	// Event says what was unusual.
 	Event string
-	// Answer is what the store said.
-	Answer string
+	// Answer is what the store said, and Answered the ids in it, nil if it has none.
+	Answer   string
+	Answered []any
 	// Returned is what the call answered that ended after this step.
 	Returned string
 	// After is the store after the step.
@@ -44,33 +43,30 @@ type State struct {
 // Writes answers how many changes there have been.
 func (s State) Writes() int { return s.logs + s.marks }
 
-// Number numbers the ids of the history in the order of their first appearance.
-func (h *History) Number(ids []any) []int {
-	var ns []int
-	for _, id := range ids {
-		n, ok := h.ids[id]
-		if !ok {
+// Numbers answers the numbers of ids: those of the inputs that they belong to, and for others the next ones.
+func (h *History) Numbers(ids []any) []int {
+	ns := make([]int, len(ids))
+	for i, id := range ids {
+		n := slices.Index(h.ids, id)
+		if n < 0 {
 			n = len(h.ids)
-			h.ids[id] = n
+			h.ids = append(h.ids, id)
 		}
-		ns = append(ns, n)
+		ns[i] = n
 	}
 	return ns
 }
 
-// Letters yields the ids that were numbered, in their order.
-func (h *History) Letters() iter.Seq2[any, int] {
-	return func(yield func(any, int) bool) {
-		ids := slices.SortedFunc(maps.Keys(h.ids), func(a, b any) int { return h.ids[a] - h.ids[b] })
-		for n, id := range ids {
-			if !yield(id, n) {
-				return
-			}
-		}
-	}
-}
+// ID answers the id with a number.
+func (h *History) ID(n int) any { return h.ids[n] }
 
-func newHistory(key any) *History { return &History{Key: key, ids: map[any]int{}} }
+func newHistory(store *Store, key any) *History {
+	h := &History{Key: key}
+	for n := range 5 { // All that the simulation has.
+		h.ids = append(h.ids, store.ID(key, n))
+	}
+	return h
+}
 
 // stamp is a version of the record as far as it can be seen from outside.
 type stamp struct{ logs, marks int }

@@ -103,6 +103,8 @@ type T interface {
 	Context() context.Context
 	Logf(format string, args ...any)
 	Failed() bool
+	// Impatient is closed when a subtest has taken so long that an operation must be stuck.
+	Impatient() <-chan struct{}
 	// Broken fails the test.
 	Broken(*Violation)
 	// Run is a subtest with a store of its own.

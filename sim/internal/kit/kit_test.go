@@ -28,7 +28,7 @@ func TestSoundStoresPass(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				rec := takeDown(t.Context(), tt.rules, tt.rows, func(kt kit.T, has kit.Has) {
-					kit.Test(kt, has, kit.Effort{Histories: 4000, Virtual: true})
+					kit.Test(kt, has, kit.Effort{Histories: 1500, Virtual: true})
 				})
 				for name, violations := range rec.all {
 					t.Errorf("%s: %v", name, violations)
@@ -77,6 +77,7 @@ func TestScriptsFindBrokenRules(t *testing.T) {
 		{"the index never drops", rules{listsForEver: true}, false, kit.Strays},
 		{"the index lags for ever", rules{listsNothing: true}, false, kit.Listed},
 		{"the listing is a cursor", rules{listsOnce: true}, false, kit.Cursor},
+		{"a listing holds the lock", rules{listsLocked: true}, false, kit.HoldsUp},
 		{"identities are joined with a comma", rules{joinsIDs: true}, false, kit.Mangled},
 		{"keys lose their case", rules{foldsCase: true}, false, kit.Mangled},
 		{"the step applies replays", rules{appliesReplays: true}, false, kit.Replay},
@@ -143,7 +144,7 @@ func TestSimulationFindsBrokenRules(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			v := tt.mustFall(t, func(kt kit.T, _ kit.Has) { kit.Simulate(kt, kit.Effort{Histories: 10_000, Seed: 1}) })
+			v := tt.mustFall(t, func(kt kit.T, _ kit.Has) { kit.Simulate(kt, kit.Effort{Histories: 4000, Seed: 1}) })
 			if got := len(v.History.Steps); got > tt.steps {
 				t.Errorf("steps: got %d, want at most %d", got, tt.steps)
 			}

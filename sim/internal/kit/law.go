@@ -57,6 +57,8 @@ var (
 		"Take a key out of the list in the write that clears its marker."}
 	Cursor = Law{"a listing is a query and never a cursor",
 		"List all pending keys each time, however often they were listed before, and let the caller stop early or use the store meanwhile."}
+	HoldsUp = Law{"a listing holds nobody up",
+		"Do not hold a lock, or the only connection, while a listing yields: copy the keys, or a page of them, first."}
 )
 
 // The laws of rows.

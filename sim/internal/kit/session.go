@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/goferry/goferry/fold"
@@ -21,7 +20,7 @@ type session struct {
 
 func newSession(store *Store) *session {
 	key := store.NewKey()
-	return &session{store: store, key: key, history: newHistory(key)}
+	return &session{store: store, key: key, history: newHistory(store, key)}
 }
 
 // broke notes the first violation. The history is what led to it.
@@ -48,9 +47,9 @@ func (s *session) perform(ctx context.Context, who string, op Op, event string, 
 	if op.Kind == Delete && err == nil {
 		before.Log, before.View = nil, nil
 	}
-	s.history.Steps = append(s.history.Steps, Step{
-		Who: who, Op: string(op.Kind), IDs: op.IDs, Event: event, Answer: answerOf(op, err), After: s.state,
-	})
+	step := Step{Who: who, Op: string(op.Kind), IDs: op.IDs, Event: event, After: s.state}
+	step.Answer, step.Answered = answerOf(op, err)
+	s.history.Steps = append(s.history.Steps, step)
 	if s.broken == nil {
 		s.checkAnswer(ctx, who, op, seen, before, err)
 	}
@@ -84,20 +83,20 @@ func (s *session) look(ctx context.Context) {
 	}
 }
 
-func answerOf(op Op, err error) string {
+func answerOf(op Op, err error) (text string, ids []any) {
 	switch {
 	case err != nil && notWritten(err):
-		return "not written: " + firstLine(err)
+		return "not written: " + firstLine(err), nil
 	case err != nil:
-		return firstLine(err)
+		return firstLine(err), nil
 	case op.Answered == nil:
-		return "done"
+		return "done", nil
 	}
 	ids, pending := op.Answered()
 	if pending {
-		return fmt.Sprintf("%d entries, pending", len(ids))
+		text = "pending"
 	}
-	return fmt.Sprintf("%d entries", len(ids))
+	return text, ids
 }
 
 func notWritten(err error) bool {

@@ -38,13 +38,13 @@ func (f *failure) NotWritten() bool { return !f.unknown }
 
 // rules are what is wrong with a stranger's store, nothing if all are false.
 type rules struct {
-	failsOnAbsent, readsOld, answersOldFence, acksOnly, ignoresFence, fenceInTwoSteps, plainConflict                     bool
-	hiddenRetry, refusesAfterWriting, rewinds, clearsMarker, poisonsOthers, viewBeforeFence                              bool
-	appliesReplays, appendsInPlace, rejectsSecond, joinsIDs, foldsCase                                                   bool
-	unfencedProject, projectsTwice, projectInTwoSteps, noView, viewLags, panics                                          bool
-	listsNothing, listsForEver, listsOnce                                                                                bool
-	nothingMissing, allMissing, putAnswersOne, putsTwice, putsNothing                                                    bool
-	deleteIgnoresFence, deleteKeepsView, reusesFences, forgetsMarker, forgetsLog, cachesReads, takesTime, unsureConflict bool
+	failsOnAbsent, readsOld, answersOldFence, acksOnly, ignoresFence, fenceInTwoSteps, plainConflict                                  bool
+	hiddenRetry, refusesAfterWriting, rewinds, clearsMarker, poisonsOthers, viewBeforeFence                                           bool
+	appliesReplays, appendsInPlace, rejectsSecond, joinsIDs, foldsCase                                                                bool
+	unfencedProject, projectsTwice, projectInTwoSteps, noView, viewLags, panics                                                       bool
+	listsNothing, listsForEver, listsOnce                                                                                             bool
+	nothingMissing, allMissing, putAnswersOne, putsTwice, putsNothing                                                                 bool
+	deleteIgnoresFence, deleteKeepsView, reusesFences, forgetsMarker, forgetsLog, cachesReads, takesTime, listsLocked, unsureConflict bool
 }
 
 // cell is what the store has of a key.
@@ -281,20 +281,30 @@ func (s *store) View(_ context.Context, key string) (view []string, err error) {
 func (s *store) PendingKeys(context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var keys []string
-		s.locked(func() {
-			if !s.listsNothing {
-				keys = slices.Collect(maps.Keys(s.listed))
-			}
-			if s.listsOnce {
-				clear(s.listed)
-			}
-		})
+		if s.listsLocked {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			keys = s.pending()
+		} else {
+			s.locked(func() { keys = s.pending() })
+		}
 		for _, key := range keys {
 			if !yield(key, nil) {
 				return
 			}
 		}
 	}
+}
+
+// pending is one atomic step.
+func (s *store) pending() (keys []string) {
+	if !s.listsNothing {
+		keys = slices.Collect(maps.Keys(s.listed))
+	}
+	if s.listsOnce {
+		clear(s.listed)
+	}
+	return keys
 }
 
 func (s *store) Delete(_ context.Context, key string, r record) (err error) {
@@ -349,11 +359,13 @@ type recorder struct {
 	all    map[string][]*kit.Violation // by subtest
 	name   string
 	logs   *strings.Builder
+	hasty  chan struct{} // never ready, or at once
 }
 
 func (r *recorder) Helper()                         {}
 func (r *recorder) Context() context.Context        { return r.ctx }
 func (r *recorder) Failed() bool                    { return r.failed }
+func (r *recorder) Impatient() <-chan struct{}      { return r.hasty }
 func (r *recorder) Logf(format string, args ...any) { fmt.Fprintf(r.logs, format+"\n", args...) }
 
 func (r *recorder) Broken(v *kit.Violation) {
@@ -405,6 +417,10 @@ func takeDown(ctx context.Context, r rules, rows bool, part func(kit.T, kit.Has)
 		panic(err)
 	}
 	rec := &recorder{ctx: ctx, all: map[string][]*kit.Violation{}, logs: &strings.Builder{}}
+	if r.listsLocked {
+		rec.hasty = make(chan struct{})
+		close(rec.hasty)
+	}
 	rec.open = func() *kit.Store {
 		env := open(r)
 		opened := s.Open(env)

@@ -129,7 +129,7 @@ func (c crowd) watch(ctx context.Context, found *first) {
 
 // complete wants so many entries in the log and, after a sweep, in the view.
 func (c crowd) complete(want int) *Violation {
-	s := &session{store: c.store, key: c.key, history: newHistory(c.key)}
+	s := &session{store: c.store, key: c.key, history: newHistory(c.store, c.key)}
 	s.look(c.ctx)
 	if s.broken == nil && (len(s.state.Log) != want || repeats(s.state.Log)) {
 		s.broke(AddUp, "%d entries were acknowledged, and the log holds %d: %d of them once", want, len(s.state.Log), distinct(s.state.Log))
