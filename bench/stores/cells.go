@@ -212,7 +212,8 @@ func (r *run) begin(ctx context.Context) *errgroup.Group {
 // window is when a cell is measured: for measure, after warm.
 type window struct{ warm, measure time.Duration }
 
-// figures are what was found of a cell. The rate and the times are of the window; everything else is of the whole run.
+// figures are what was found of a cell. The rate and the times, which JSON has in nanoseconds, are of the window; everything
+// else is of the whole run.
 type figures struct {
 	PerSecond                     float64       // entries
 	P50, P99                      time.Duration // of commits

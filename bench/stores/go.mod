@@ -12,6 +12,7 @@ require (
 	github.com/goferry/goferry/bench v0.0.0
 	github.com/jackc/pgx/v5 v5.13.0
 	go.etcd.io/etcd/client/v3 v3.7.3
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.25.0
 )
 
