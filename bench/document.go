@@ -27,7 +27,7 @@ the same cores as what is measured, so a figure without cost is a bound from bel
 
 Peers are small adapters around libraries or the usual hand-written code, in bench/internal/peer, in one process with goferry. All of goferry is
 on that a service would run with: contexts that can be cancelled, an observer, all bounds but where a table says otherwise. Stores are
-sleeps: a real one also takes cores and network.
+sleeps: a real one also takes cores and network. [Benchmarks of the stores](benchmarks-stores.md) has those.
 `, "`", time.Now().UTC().Format(time.DateOnly), took.Round(time.Second), runtime.GOMAXPROCS(0), cpu(), runtime.GOOS, runtime.GOARCH, loadAtStart,
 		runtime.Version(), strings.Join(versions(), ", "))
 }
