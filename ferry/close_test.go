@@ -90,7 +90,7 @@ func TestL24WhenItsContextEndsQueuedInputsAreNotSentAndCallsDeliver(t *testing.T
 func TestL24ACallStillOutAfterItsGrace(t *testing.T) {
 	// Not parallel: it counts goroutines.
 	synctest.Test(t, func(t *testing.T) {
-		p := open(t, ferry.Config{CancelGrace: time.Second, BatchTimeout: -1})
+		p := open(t, ferry.Config{CancelGrace: time.Millisecond, BatchTimeout: -1})
 		p.submit("b1", "c1", "d1")
 		p.land("b", "c", "d") // Some workers are parked.
 		if got := goroutines(aWorker); got < 2 {
@@ -102,7 +102,7 @@ func TestL24ACallStillOutAfterItsGrace(t *testing.T) {
 		cancel()
 		p.land("b")
 		quick.wantAnswer(t)
-		pass(time.Second - 1)
+		pass(time.Millisecond - 1) // Too short a time for the parked workers to leave by themselves.
 		stuck.wantPending(t)
 		pass(1)
 		stuck.wantUnknown(t, ferry.ErrStillOut)
