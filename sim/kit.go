@@ -7,6 +7,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"math/rand/v2"
 	"testing"
@@ -91,12 +92,13 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 ) {
 	t.Helper()
 	p := given(powers)
-	subject.Delete = power[func(R, context.Context, K, S) error](t, "WithDelete", p.delete)
-	reopen := power[func(*testing.T, R) R](t, "WithReopen", p.reopen)
-	second := power[func(*testing.T, R) R](t, "WithSecondHandle", p.second)
-	if err := subject.Prepare(); err != nil {
+	remove, err1 := power[func(R, context.Context, K, S) error]("WithDelete", p.delete)
+	reopen, err2 := power[func(*testing.T, R) R]("WithReopen", p.reopen)
+	second, err3 := power[func(*testing.T, R) R]("WithSecondHandle", p.second)
+	if err := errors.Join(err1, err2, err3, subject.Prepare()); err != nil {
 		t.Fatalf("sim: %v", err)
 	}
+	subject.Delete = remove
 	has := kit.Has{Rows: subject.Project == nil, Delete: p.delete != nil, Reopen: p.reopen != nil, Second: p.second != nil}
 	effort := kit.Effort{Seed: rand.Uint64(), Histories: p.histories, Virtual: p.virtual}
 	if p.seeded {

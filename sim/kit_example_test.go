@@ -119,5 +119,5 @@ func TestClub(t *testing.T) {
 		sim.AnyText,
 		func(evening string, n int) string { return sim.AnyText(n) },
 		Guests.List, (*Club).Door, (*Club).PendingKeys,
-		sim.WithVirtualTime())
+		sim.WithVirtualTime(), sim.WithHistories(1000))
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/goferry/goferry/sim/internal/kit"
@@ -50,16 +51,15 @@ func given(all []Power) (p powers) {
 }
 
 // power answers a function that was given, which cannot be checked before the store is known.
-func power[F any](t *testing.T, name string, given any) (f F) {
-	t.Helper()
+func power[F any](name string, given any) (f F, err error) {
 	if given == nil {
-		return f
+		return f, nil
 	}
 	f, ok := given.(F)
 	if !ok {
-		t.Fatalf("sim: %s was given a %T, and this store needs a %T", name, given, f)
+		err = fmt.Errorf("%s was given a %T, and this store needs a %T", name, given, f)
 	}
-	return f
+	return f, err
 }
 
 // logNotTried says what a green test has not shown.

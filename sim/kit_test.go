@@ -57,7 +57,7 @@ func TestMemoryKeepsTheLaws(t *testing.T) {
 	sim.TestStore(t, write,
 		func(*testing.T) *viewStore { return memory.New[string](slices.Clone[[]string]) },
 		throttled, sim.AnyBytes, nthInput, logOf, viewOf, (*viewStore).PendingKeys,
-		sim.WithDelete((*viewStore).Delete), sim.WithReopen(same), sim.WithSecondHandle(same))
+		sim.WithDelete((*viewStore).Delete), sim.WithReopen(same), sim.WithSecondHandle(same), sim.WithHistories(2000))
 }
 
 func TestMemoryRowsKeepTheLaws(t *testing.T) {
@@ -68,5 +68,5 @@ func TestMemoryRowsKeepTheLaws(t *testing.T) {
 		backends.RowsOf(rowsOf), (*rowStore).Missing, (*rowStore).Put, (*rowStore).Clear,
 		func(*testing.T) *rowStore { return memory.NewRows[string](rowsOf, ident) },
 		throttled, sim.AnyBytes, nthInput, logOf, (*rowStore).Rows, (*rowStore).PendingKeys,
-		sim.WithDelete((*rowStore).Delete), sim.WithVirtualTime())
+		sim.WithDelete((*rowStore).Delete), sim.WithVirtualTime(), sim.WithHistories(2000))
 }

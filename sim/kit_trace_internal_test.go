@@ -151,3 +151,16 @@ func TestHistoriesAreTraces(t *testing.T) {
 		t.Errorf("law: got %q, want %q", got, want)
 	}
 }
+
+func TestPowersOfOtherStoresAreRefused(t *testing.T) {
+	t.Parallel()
+	p := given([]Power{WithDelete(shelf.project)})
+	if _, err := power[func(shelf, context.Context, string, book) error]("WithDelete", p.delete); err != nil {
+		t.Errorf("its own: got %v, want no error", err)
+	}
+	_, err := power[func(shelf, context.Context, int, book) error]("WithDelete", p.delete)
+	const want = "WithDelete was given a func(sim.shelf, context.Context, string, sim.book) error, and this store needs a func(sim.shelf, context.Context, int, sim.book) error"
+	if err == nil || err.Error() != want {
+		t.Errorf("another's: got %v, want %s", err, want)
+	}
+}

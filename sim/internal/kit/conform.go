@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -152,11 +151,14 @@ func (s *script) blame() {
 	}
 }
 
-func (s *script) index2(law Law) {
+// listTwice lists again: if only the second listing is wrong, the first has moved something.
+func (s *script) listTwice() {
 	s.checkIndex(s.ctx)
-	held := s.broken == nil
-	if s.checkIndex(s.ctx); held && s.broken != nil {
-		s.broken.Law = law
+	if s.broken != nil {
+		return
+	}
+	if s.checkIndex(s.ctx); s.broken != nil {
+		s.broken.Law = Cursor
 	}
 }
 
@@ -276,13 +278,13 @@ func (s *script) marker() {
 
 func (s *script) index() {
 	first := s.w1.commit(s.w1.read(), 0)
-	s.index2(Cursor)
+	s.listTwice()
 	second := s.w1.commit(first, 1)
-	s.index2(Cursor)
+	s.listTwice()
 	s.w1.project(second)
-	s.index2(Strays)
+	s.listTwice()
 	s.w1.commit(s.w1.read(), 2)
-	s.index2(Cursor)
+	s.listTwice()
 }
 
 // listings leaves a listing early and uses the store while another yields.
@@ -470,7 +472,7 @@ func (s *script) durable() {
 func (s *script) shared() {
 	defer s.blame()
 	s.w2.store = s.store.Second()
-	s.w2.name += fmt.Sprint(" (second handle)")
+	s.w2.name = "w2 (second handle)"
 	s.staleCommit()
 	s.w1.project(s.w1.read())
 	s.w2.commit(s.w2.read(), 4)
@@ -478,11 +480,6 @@ func (s *script) shared() {
 	s.store = s.w2.store
 	s.w1.read()
 	s.checkIndex(s.ctx)
-	s.staleOther()
-}
-
-// staleOther is a projection on one handle of what the other has changed.
-func (s *script) staleOther() {
 	record := s.w1.read()
 	s.w2.commit(s.w2.read(), 6)
 	s.w1.settle(record)

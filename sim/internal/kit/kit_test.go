@@ -1,12 +1,15 @@
 package kit_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/goferry/goferry/fold"
+	"github.com/goferry/goferry/schedule"
 	"github.com/goferry/goferry/sim/internal/kit"
 )
 
@@ -184,5 +187,27 @@ func TestPartsStopAtTheFirstThatFails(t *testing.T) {
 	}
 	if got := rec.logs.String(); !strings.Contains(got, "the rest was not run") {
 		t.Errorf("log: got %q, want it to say so", got)
+	}
+}
+
+// TestSubjectsMustMakeSense: what the user says of the store is checked before the store is.
+func TestSubjectsMustMakeSense(t *testing.T) {
+	t.Parallel()
+	sound := func() subject {
+		return subject{
+			Fold:    fold.New[*failure](func(in string) string { return in }, (*store).Read, open(rules{}).step, (*store).Write, schedule.Stop()),
+			Failure: func() *failure { return &failure{what: "throttled"} },
+			Key:     func(n int) string { return fmt.Sprint(n) },
+			Input:   func(_ string, n int) string { return fmt.Sprint(n) },
+		}
+	}
+	s := sound()
+	if err := s.Prepare(); err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+	s = sound()
+	s.Input = func(_ string, n int) string { return fmt.Sprint(n % 10) }
+	if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), "input(key, 0) and input(key, 10)") {
+		t.Errorf("got %v, want the inputs that are the same", err)
 	}
 }
