@@ -38,7 +38,7 @@ A record is 1 KiB and 100 bytes for each entry of its last write. The cells, eac
 - hot8: 8 writers on one key who try again at once when they are refused; with lanes they share writes
 
 Transactions and statements are per commit that was asked for, those of projections included. The cells of an engine ran in turns.
-Rates are means of the rounds, ratios those of the round in which they are lowest. Clients and servers share the cores. After every cell
+Rates are means of the rounds, ratios and times those of the worse round. Clients and servers share the cores. After every cell
 every entry was looked for: lost were answered and are not there, doubled are there twice.
 
 Goals of entries/s are for two cores and a disk that syncs in 0.13 ms, goals of ratios for any disk, goals of counts for any machine.

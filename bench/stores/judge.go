@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/goferry/goferry/bench/internal/report"
 )
@@ -154,14 +155,16 @@ func (m measured) tell(r *report.Report) {
 }
 
 func (m measured) row(cell string) []string {
-	rounds := m.Cells[cell]
-	last := rounds[len(rounds)-1]
+	var p50, p99 time.Duration
+	for _, f := range m.Cells[cell] {
+		p50, p99 = max(p50, f.P50), max(p99, f.P99)
+	}
 	return []string{
 		cell,
 		report.Number(m.rate(cell)),
 		orNone(m.ratio(cell, "seq1"), report.Times),
-		report.Duration(last.P50),
-		report.Duration(last.P99),
+		report.Duration(p50),
+		report.Duration(p99),
 		fmt.Sprintf("%.0f %%", 100*m.per(cell, refused, commits)),
 		orNone(m.per(cell, transactions, commits), report.Number),
 		orNone(m.per(cell, statements, commits), report.Number),

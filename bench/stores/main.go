@@ -1,7 +1,7 @@
 // Stores measures goferry's stores side by side, checks every entry that it wrote, and writes what it found to
 // docs/benchmarks-stores.md.
 //
-// The cells of an engine run in turns, and what is judged is a ratio of the same round: absolute figures are the machine's.
+// The cells of an engine run in turns, and what is judged of their speed is a ratio of the same round: absolute figures are the machine's.
 // What is counted holds on any machine: the program fails if a count is wrong, an entry was lost or doubled, or an engine is
 // not to be had, and never for a figure of speed.
 //
@@ -140,8 +140,7 @@ func (e engine) measure(ctx context.Context, show io.Writer, parent string, s sc
 	m = measured{Engine: e.name, title: e.title, Cells: map[string][]figures{}}
 	for round := range s.rounds {
 		fmt.Fprintf(show, "%s, round %d of %d:", e.title, round+1, s.rounds)
-		for i := range cells {
-			c := cells[(round+i)%len(cells)]
+		for _, c := range turns(round) {
 			t := running.of(c)
 			if t.store == nil {
 				continue
@@ -156,6 +155,15 @@ func (e engine) measure(ctx context.Context, show io.Writer, parent string, s sc
 		fmt.Fprintln(show, " done")
 	}
 	return m, nil
+}
+
+// turns is the order of a round. Cells that are compared stand beside each other, and who begins changes.
+func turns(round int) []cell {
+	order := slices.Clone(cells)
+	if round%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
 }
 
 // of answers the store that a cell writes to.
