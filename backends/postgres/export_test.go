@@ -10,14 +10,17 @@ import (
 	"github.com/goferry/goferry/backends/durable"
 )
 
-// CommitTogether runs commits as one group, as the group's goroutine does.
-func (d *DB) CommitTogether(ctx context.Context, keys []string, fence backends.Fence) []error {
+// CommitTogether runs commits as one group, as the group's goroutine does: creates, unless there are fences.
+func (d *DB) CommitTogether(ctx context.Context, keys []string, fences []backends.Fence) []error {
 	var ops []*commitOp
 	for _, key := range keys {
-		ops = append(ops, &commitOp{key: key, fence: int64(fence), record: durable.StoredRecord{Body: []byte("{}")}})
+		ops = append(ops, &commitOp{key: key, record: durable.StoredRecord{Body: []byte("{}")}})
 	}
-	if fence == 0 {
+	if fences == nil {
 		return d.create(ctx, ops)
+	}
+	for i, fence := range fences {
+		ops[i].fence = int64(fence)
 	}
 	return d.update(ctx, ops)
 }

@@ -376,14 +376,16 @@ func TestNeighbours(t *testing.T) {
 		c.ConnConfig.RuntimeParams["lock_timeout"] = "20ms"
 	})
 	db := open(t, pool, config)
-	for _, err := range db.CommitTogether(t.Context(), []string{"a", "b", "c", "b"}, 0) {
+	for _, err := range db.CommitTogether(t.Context(), []string{"a", "b", "c", "b"}, nil) {
 		if err != nil && !errors.Is(err, backends.ErrConflict) {
 			t.Fatal(err)
 		}
 	}
-	run(t, pool, fmt.Sprintf("UPDATE %q.record SET fence = 1000", config.Schema))
+	s := kinds[0].of(db)
+	keys := []string{"c", "b", "a"}
+	fences := fencesOf(t, s, keys)
 	lock(t, pool, config, "b")
-	errs := db.CommitTogether(t.Context(), []string{"c", "b", "a", "nobody"}, 1000)
+	errs := db.CommitTogether(t.Context(), append(keys, "nobody"), append(fences, 1))
 	want := []error{nil, backends.ErrRefused, nil, backends.ErrConflict}
 	for i, err := range errs {
 		if !errors.Is(err, want[i]) {
@@ -411,36 +413,56 @@ func TestTwiceInAGroup(t *testing.T) {
 			t.Errorf("got %v, want one done and the others conflicts", errs)
 		}
 	}
-	wantOne(db.CommitTogether(t.Context(), []string{"k", "k", "k"}, 0))
-	wantOne(db.CommitTogether(t.Context(), []string{"k", "k", "k"}, mustRead(t, s, "k").Fence))
+	wantOne(db.CommitTogether(t.Context(), []string{"k", "k", "k"}, nil))
+	wantOne(db.CommitTogether(t.Context(), []string{"k", "k", "k"}, fencesOf(t, s, []string{"k", "k", "k"})))
 }
 
-// TestGroupsDoNotDeadlock has the groups of two processes write the same keys, in whatever order they were asked to.
+func fencesOf(t *testing.T, s storetest.Subject, keys []string) []backends.Fence {
+	t.Helper()
+	fences := make([]backends.Fence, len(keys))
+	for i, key := range keys {
+		fences[i] = mustRead(t, s, key).Fence
+	}
+	return fences
+}
+
+// TestGroupsDoNotDeadlock has the groups of two processes write the same keys, each in another order. A deadlock
+// would be seen as a refusal.
 func TestGroupsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	config := newSchema(t)
-	keys := []string{"a", "b", "c", "d", "e", "f"}
-	var all sync.WaitGroup
-	for p := range 2 {
-		db := open(t, newPool(t, server.ConnString("postgres"), nil), config)
-		s := kinds[0].of(db)
-		for i := range keys {
-			all.Go(func() {
-				order := append(slices.Clone(keys[i:]), keys[:i]...)
-				if p == 1 {
-					slices.Reverse(order)
-				}
-				for range 10 {
-					for _, err := range db.CommitTogether(t.Context(), order, mustRead(t, s, order[0]).Fence) {
-						if err != nil && !errors.Is(err, backends.ErrConflict) {
-							t.Error(err)
-						}
-					}
-				}
-			})
+	var keys []string
+	for n := range 50 {
+		keys = append(keys, fmt.Sprint(n))
+	}
+	first := open(t, newPool(t, server.ConnString("postgres"), nil), config)
+	for _, err := range first.CommitTogether(t.Context(), keys, nil) {
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
+	second := open(t, newPool(t, server.ConnString("postgres"), nil), config)
+	var all sync.WaitGroup
+	for i, db := range []*postgres.DB{first, second, first, second} {
+		order := append(slices.Clone(keys[i*12:]), keys[:i*12]...)
+		if i%2 == 1 {
+			slices.Reverse(order)
+		}
+		s := kinds[0].of(db)
+		all.Go(func() {
+			for range 20 {
+				for _, err := range db.CommitTogether(t.Context(), order, fencesOf(t, s, order)) {
+					if err != nil && !errors.Is(err, backends.ErrConflict) {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
 	all.Wait()
+	if got := first.Stats().Transactions + second.Stats().Transactions; got != 1+4*20 {
+		t.Errorf("transactions: got %d, want %d: no statement was refused and run again", got, 1+4*20)
+	}
 }
 
 func TestGroupCommit(t *testing.T) {

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/goferry/goferry v0.0.0
 	github.com/jackc/pgx/v5 v5.13.0
-	go.uber.org/goleak v1.3.0
 )
 
 require (
@@ -14,6 +13,11 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
+)
+
+// Test dependencies.
+require (
+	go.uber.org/goleak v1.3.0
 	pgregory.net/rapid v1.3.0 // indirect
 )
 

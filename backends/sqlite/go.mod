@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/goferry/goferry v0.0.0
-	go.uber.org/goleak v1.3.0
 	modernc.org/sqlite v1.62.0
 )
 
@@ -18,7 +17,12 @@ require (
 	modernc.org/libc v1.80.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
+)
+
+// Test dependencies.
+require (
+	go.uber.org/goleak v1.3.0
+	pgregory.net/rapid v1.3.0
 )
 
 replace github.com/goferry/goferry => ../..

@@ -32,6 +32,7 @@ func Test(t *testing.T, open func(t *testing.T) Subject) {
 		{"a projection shows the log once", projection},
 		{"a second projection is a conflict", projectTwice},
 		{"a commit on the record before its projection is a conflict", commitOverProjection},
+		{"a fence that was never given out is a conflict", unknownFence},
 		{"a delete is fenced", deletes},
 		{"a delete takes the view along", deletesView},
 		{"keys of every kind of text are themselves", texts},
@@ -87,6 +88,21 @@ func commitOverProjection(t *testing.T, s Subject, key string) {
 	wantClass(t, err, backends.ErrConflict)
 	if got := read(t, s, key); got.Behind || len(got.Body.Entries) != 1 {
 		t.Errorf("got %+v, want the projected record", got)
+	}
+}
+
+func unknownFence(t *testing.T, s Subject, key string) {
+	held := add(t, s, key, none, one)
+	for _, fence := range []backends.Fence{held.Fence + 1<<40, 1 << 63, ^backends.Fence(0)} {
+		stale := Record{Body: held.Body, Fence: fence, Behind: true}
+		_, commitErr := s.Commit(t.Context(), key, stale, entries(held.Body, two))
+		_, projectErr := s.Project(t.Context(), key, stale)
+		for _, err := range []error{commitErr, projectErr, s.Delete(t.Context(), key, stale)} {
+			wantClass(t, err, backends.ErrConflict)
+		}
+	}
+	if got := read(t, s, key); got.Fence != held.Fence || len(got.Body.Entries) != 1 {
+		t.Errorf("got %+v, want %+v", got, held)
 	}
 }
 

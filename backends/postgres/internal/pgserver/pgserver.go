@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package pgserver runs a private PostgreSQL for tests, from the binaries that the distribution installed.
 //
 // A missing server is an error that says how to install one, never a skipped test.
