@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,24 +13,36 @@ import (
 	"github.com/goferry/goferry/sim/simstore"
 )
 
-// drawTrace, if set, draws a trace to a file and answers its path.
-var drawTrace func(name string, trace *Trace) (path string, err error)
-
-// explain is all that a failure says.
+// explain is all that a failure says, with the path of a picture.
 func explain(test string, v *kit.Violation) string {
+	text := describe(v)
 	if v.History == nil || len(v.History.Steps) == 0 {
-		return "sim: " + v.Error()
-	}
-	trace := traceOf(v)
-	text := fmt.Sprintf("sim: %v\n%s", v, table(v.History, trace.Steps))
-	if drawTrace == nil {
 		return text
 	}
-	path, err := drawTrace(test, trace)
+	path, err := draw(test, v)
 	if err != nil {
 		return text + "The picture could not be drawn: " + err.Error()
 	}
 	return text + "Picture: " + path
+}
+
+// describe is explain without the picture.
+func describe(v *kit.Violation) string {
+	if v.History == nil || len(v.History.Steps) == 0 {
+		return "sim: " + v.Error()
+	}
+	return fmt.Sprintf("sim: %v\n%s", v, table(v.History, traceOf(v).Steps))
+}
+
+// draw draws the history that breaks a law into a file, which is the user's to remove.
+func draw(test string, v *kit.Violation) (path string, err error) {
+	p := traceOf(v).Picture()
+	p.Title, p.About, p.Again = test, []string{"To fix: " + v.Law.Fix}, "go test -run '"+test+"'"
+	file, err := os.CreateTemp("", "goferry-history-*.html")
+	if err != nil {
+		return "", err
+	}
+	return file.Name(), errors.Join(p.HTML(file), file.Close())
 }
 
 // traceOf makes a history on a real store one of the simulated store: an identity becomes the letter of its input, and the

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goferry/goferry/fold"
@@ -130,8 +132,27 @@ The key is "ab~83".
 	}
 	found := checkShelf(t)
 	for _, tt := range tests {
-		if got := explain(tt.name, found[tt.name]); got != tt.want {
+		if got := describe(found[tt.name]); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestAMissingFenceIsDrawn: the failure says where the picture is.
+func TestAMissingFenceIsDrawn(t *testing.T) {
+	t.Parallel()
+	_, path, ok := strings.Cut(explain("TestShelf", checkShelf(t)[kit.StaleCommit.Name]), "Picture: ")
+	if !ok {
+		t.Fatal("no picture")
+	}
+	defer os.Remove(path)
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"TestShelf", "Law broken: a stale commit is refused.", "To fix: Write must compare", "commit c [b]"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }
