@@ -14,8 +14,12 @@ type flush struct {
 }
 
 // Flush ends every linger and blocks until all inputs that were accepted before it are answered, or taken back by
-// their callers. It answers the context's error if ctx ends first.
+// their callers. It answers the context's error if ctx ends first, and [ErrReentrant] inside a call of the same ferry,
+// for which it would wait.
 func (f *Ferry[K, I, O]) Flush(ctx context.Context) error {
+	if ctx.Value(f) != nil {
+		return ErrReentrant
+	}
 	f.mu.Lock()
 	f.endLingers() // In their order: that of the map is none.
 	flush := f.flush(slices.Collect(maps.Values(f.lanes))...)
@@ -25,6 +29,9 @@ func (f *Ferry[K, I, O]) Flush(ctx context.Context) error {
 
 // FlushKey is [Ferry.Flush] for the inputs of one key. It answers [ErrKey] for one that no input can have.
 func (f *Ferry[K, I, O]) FlushKey(ctx context.Context, key K) error {
+	if ctx.Value(f) != nil {
+		return ErrReentrant
+	}
 	if f.checkHash && !hashable(key) || key != key {
 		return ErrKey
 	}
@@ -104,8 +111,12 @@ func passOn[K comparable, I, O any](w *waiter[K, I, O]) {
 // delivered; then the callers of the rest are told that the outcome is unknown, and Close answers ctx's error. Only
 // the goroutines of calls that do not return stay, until they do.
 //
-// With a context that never ends, Close waits for a call that never returns. It may be called more than once.
+// With a context that never ends, Close waits for a call that never returns. It may be called more than once. Inside a
+// call of the same ferry, for which it would wait, it does nothing and answers [ErrReentrant].
 func (f *Ferry[K, I, O]) Close(ctx context.Context) error {
+	if ctx.Value(f) != nil {
+		return ErrReentrant
+	}
 	f.mu.Lock()
 	if !f.closing {
 		f.closing = true

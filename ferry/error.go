@@ -11,8 +11,9 @@ var (
 	ErrOverloaded = errors.New("ferry: overloaded")
 	// ErrClosed: the ferry is closed, or its Close ended before the input was sent.
 	ErrClosed = errors.New("ferry: closed")
-	// ErrReentrant: Submit was called from inside a call of the same ferry, with the call's context.
-	ErrReentrant = errors.New("ferry: submitted from inside a call of the same ferry")
+	// ErrReentrant: a method that waits was called from inside a call of the same ferry, with the call's context. It
+	// could wait for itself.
+	ErrReentrant = errors.New("ferry: called from inside a call of the same ferry")
 	// ErrKey: the key is not equal to itself, as NaN is, or cannot be hashed.
 	ErrKey = errors.New("ferry: not usable as a key")
 	// ErrWeight: the weight is negative, or larger than a bound can ever take.

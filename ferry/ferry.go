@@ -105,7 +105,8 @@ func (f *Ferry[K, I, O]) Submit(ctx context.Context, in I) (O, error) {
 
 // SubmitAll submits every input, in order and before it waits for the first answer, so that those of one key share
 // batches. The n-th output and error belong to the n-th input. It is not atomic: each input is accepted,
-// refused and answered on its own.
+// refused and answered on its own. With [WaitUpTo], an input is refused once its time is up and those before it are
+// answered.
 func (f *Ferry[K, I, O]) SubmitAll(ctx context.Context, ins []I) ([]O, []error) {
 	waiters, outs, errs := make([]*waiter[K, I, O], len(ins)), make([]O, len(ins)), make([]error, len(ins))
 	for i, in := range ins {

@@ -2,15 +2,15 @@ package ferry
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 )
 
 // sketch finds the keys with the most inputs in a fixed space: the Space-Saving algorithm of Metwally, Agrawal and
 // El Abbadi (2005), on a sample of the batches, with counts that are halved now and then so that old heat fades.
 type sketch[K comparable] struct {
-	batches int
-	total   int // of the inputs counted
-	hot     []hot[K]
+	total int // of the inputs counted
+	hot   []hot[K]
 }
 
 type hot[K comparable] struct {
@@ -20,15 +20,14 @@ type hot[K comparable] struct {
 
 const (
 	sketchSize   = 32
-	sketchSample = 8       // one batch of so many is looked at
+	sketchSample = 8       // one batch of about so many is looked at
 	sketchFade   = 1 << 12 // inputs counted before all counts are halved
 )
 
 // add counts a batch of n inputs of key.
 func (s *sketch[K]) add(key K, n int) {
-	s.batches++
-	if s.batches%sketchSample != 0 {
-		return
+	if rand.IntN(sketchSample) != 0 {
+		return // By chance: keys that take turns would fall in step with a count.
 	}
 	if s.total += n; s.total > sketchFade {
 		s.fade()

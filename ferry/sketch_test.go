@@ -36,6 +36,20 @@ func TestSketchFindsTheHotKeys(t *testing.T) {
 	}
 }
 
+// Keys that take turns are seen alike, whatever their number.
+func TestSketchOfKeysInTurn(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []int{4, 8, 16} {
+		var s sketch[int]
+		for n := range 100_000 {
+			s.add(n%keys, 1)
+		}
+		if got := len(s.hottest(keys)); got != keys {
+			t.Errorf("got %d of %d keys", got, keys)
+		}
+	}
+}
+
 func TestSketchOfNothing(t *testing.T) {
 	t.Parallel()
 	var s sketch[int]
