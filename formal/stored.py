@@ -8,37 +8,45 @@ sorted when it is rows (ProjectedWriterPartial).
 import re
 import sys
 
-RECORD = re.compile(r"/\\ record = \[version \|-> (\d+), marker \|-> (\d+), log \|-> <<(.*)>>\]$")
-OBJECT = re.compile(r"/\\ view = <<(.*)>>$")
-ROWS = re.compile(r"/\\ view = \((.*)\)$")
+
+def stored(state):
+    """The line of one state, given TLC's text of each variable."""
+    # TLC prints the fields of a record in no order to rely on.
+    version = re.search(r"version \|-> (\d+)", state["record"])[1]
+    marker = re.search(r"marker \|-> (\d+)", state["record"])[1]
+    log = re.search(r"log \|-> <<(.*?)>>", state["record"])[1]
+    return f"ver={version} mark={marker} log={ids(log)} view={view(state['view'])}"
 
 
 def ids(sequence):
     return sequence.replace(" ", "")
 
 
-def written(rows):
-    """The ids of the rows, each as often as it was written."""
-    return ",".join(row for row, times in re.findall(r"(\w+) :> (\d+)", rows) for _ in range(int(times)))
+def view(text):
+    """A sequence of ids, or how often each id's row was written."""
+    if text.startswith("<<"):
+        return ids(text[2:-2])
+    rows = re.findall(r"(\w+) :> (\d+)", text)
+    return ",".join(row for row, times in sorted(rows) for _ in range(int(times)))
+
+
+def states(dump):
+    """Each state's variables that fit on one line; record and view do."""
+    state = {}
+    for line in dump:
+        if line.startswith("State "):
+            state = {}
+        elif variable := re.match(r"/\\ (\w+) = (.*)", line):
+            state[variable[1]] = variable[2]
+        elif line == "\n":
+            yield state
 
 
 def main():
-    stored = set()
-    record = view = None
-    for line in sys.stdin:
-        if line.startswith("State "):
-            record = view = None
-        elif found := RECORD.match(line):
-            record = "ver=%s mark=%s log=%s" % (found[1], found[2], ids(found[3]))
-        elif found := OBJECT.match(line):
-            view = ids(found[1])
-        elif found := ROWS.match(line):
-            view = written(found[1])
-        elif line == "\n":
-            stored.add("%s view=%s" % (record, view))
-    if not stored or any("None" in line for line in stored):
-        sys.exit("stored.py: not a dump of the specifications' states")
-    print("\n".join(sorted(stored)))
+    lines = sorted({stored(state) for state in states(sys.stdin)})
+    if not lines:
+        sys.exit("stored.py: no state in the dump")
+    print("\n".join(lines))
 
 
 main()
