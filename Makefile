@@ -22,7 +22,7 @@ demo: ## run the main job: writers, an outage of the view, and its recovery
 	go -C examples run ./projectedwrites
 
 test: ## the tests of every module that needs nothing but Go
-	@set -e; for m in $(PURE) bench; do echo "== $$m"; go -C $$m test ./...; done
+	@set -e; for m in $(PURE) bench bench/stores; do echo "== $$m"; go -C $$m test ./...; done
 
 race: ## the same tests under the race detector
 	@set -e; for m in $(PURE); do echo "== $$m"; go -C $$m test -race ./...; done
@@ -39,6 +39,7 @@ formal: ## every interleaving of the specifications, with TLC (needs java and py
 
 services: ## the tests of the stores that are servers (needs PostgreSQL's programs)
 	@set -e; for m in $(SERVICES); do echo "== $$m"; go -C $$m test ./...; done
+	go -C bench/stores test . -args -stores.all
 
 check: lint test race sim mutants formal services ## everything
 
@@ -49,8 +50,9 @@ lint: $(STATIC) ## gofmt, vet and staticcheck, in every module
 $(STATIC): internal/tools/go.sum
 	go -C internal/tools build -o $@ honnef.co/go/tools/cmd/staticcheck
 
-bench: ## side-by-side benchmarks; writes docs/benchmarks.md
+bench: ## side-by-side benchmarks; writes docs/benchmarks.md and docs/benchmarks-stores.md
 	go -C bench run .
+	go -C bench/stores run .
 
 tidy: ## go mod tidy in every module
 	@set -e; for m in $(MODULES); do go -C $$m mod tidy; done

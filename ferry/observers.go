@@ -29,6 +29,3 @@ func Observers(observers ...Observer) Observer {
 		},
 	}
 }
-
-// info makes a Batch what an observer's own functions describe.
-func (b Batch) info() Batch { return b }

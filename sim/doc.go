@@ -42,4 +42,10 @@
 //
 // A simulation that has never seen a fault proves nothing. [Coverage] counts the situations that were seen, and
 // [Coverage.Unseen] lists those that were not: check it.
+//
+// # Stores of your own
+//
+// All of the above runs on a modelled store. [TestStore] and [TestRowStore] run on yours, as it is: they check it against
+// what fold and projected ask of a store, and say which law it breaks, what to fix, and the smallest history that shows
+// it. One test of about ten lines is all there is to write.
 package sim

@@ -89,7 +89,6 @@ type proc struct {
 	dead   bool
 	quit   bool // the history is over
 	begun  bool // in the middle of a call
-	own    bool // the call's commit was acknowledged
 	cancel context.CancelFunc
 }
 
