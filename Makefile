@@ -4,7 +4,7 @@ export GOWORK := off
 # Modules that need nothing but Go, those whose tests need a server or more time, and the rest.
 PURE     := . examples backends/sheets backends/sqlite observe/otel
 SERVICES := backends/postgres backends/etcd backends/etcd/etcdtest backends/etcd/examples
-MODULES  := $(PURE) $(SERVICES) bench bench/stores internal/tools
+MODULES  := $(PURE) $(SERVICES) bench bench/stores
 STATIC   := $(CURDIR)/bin/staticcheck
 
 # How many random histories each of the three simulations makes in check, and under the race detector.
@@ -55,4 +55,4 @@ bench: ## side-by-side benchmarks; writes docs/benchmarks.md and docs/benchmarks
 	go -C bench/stores run .
 
 tidy: ## go mod tidy in every module
-	@set -e; for m in $(MODULES); do go -C $$m mod tidy; done
+	@set -e; for m in $(MODULES) internal/tools; do go -C $$m mod tidy; done

@@ -1,6 +1,7 @@
 package sheets_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +16,7 @@ import (
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{"", "x", "=1+1", "'", "007", "\n", "日本😀", "\x1f", "\xff", "\x00", "#N/A", strings.Repeat("y", 60_000)} {
 		f.Add("k", text, 1.5)
-		f.Add(text, "v", -0.0)
+		f.Add(text, "v", math.Copysign(0, -1))
 	}
 	f.Fuzz(func(t *testing.T, key, name string, version float64) {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,10 +39,9 @@ func each(log []string) iter.Seq2[string, string] {
 	}
 }
 
-func throttled() *backends.Error       { return &backends.Error{Op: "store", Class: backends.ErrRefused} }
-func nth(_ string, n int) string       { return sim.AnyText(n) }
-func log(r record) []string            { return r.Body }
-func again[S any](_ *testing.T, s S) S { return s }
+func throttled() *backends.Error { return &backends.Error{Op: "store", Class: backends.ErrRefused} }
+func nth(_ string, n int) string { return sim.AnyText(n) }
+func log(r record) []string      { return r.Body }
 
 func view(s *views, ctx context.Context, key string) ([]string, error) {
 	shown, _, err := s.View(ctx, key)
