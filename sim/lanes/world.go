@@ -41,6 +41,7 @@ type world struct {
 	parked []*operation
 	begun  []*trip
 	ended  []*trip
+	out    int // calls, of all processes
 }
 
 func newWorld(s Scenario, seen Coverage) *world {
@@ -75,6 +76,7 @@ func (w *world) begin(t *trip) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun = append(w.begun, t)
+	w.out++
 }
 
 func (w *world) end(t *trip, defect Faults, err error) {
@@ -82,6 +84,7 @@ func (w *world) end(t *trip, defect Faults, err error) {
 	defer w.mu.Unlock()
 	t.ended, t.defect, t.err = true, defect, err
 	w.ended = append(w.ended, t)
+	w.out--
 }
 
 // cutter is a Chooser that knows states it need not see again.
@@ -278,6 +281,9 @@ func (w *world) unwind() {
 func (w *world) isOver() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.out > 0 {
+		return false
+	}
 	for _, c := range w.callers {
 		if c.cancel != nil && !c.answered {
 			return false
