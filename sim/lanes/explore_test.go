@@ -15,8 +15,6 @@ import (
 	"github.com/goferry/goferry/sim/lanes"
 )
 
-const ms = time.Millisecond
-
 // instances are small worlds. Each is explored with every interleaving within its limits.
 func instances() []lanes.Scenario {
 	three := lanes.Callers("p k a", "p k b", "p l c")

@@ -6,11 +6,14 @@ import (
 	"runtime/debug"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
 var histories = flag.Int("sim.histories", 10_000, "how many random histories the simulation makes")
+
+const ms = time.Millisecond
 
 // perScenario is how many histories are made of one drawn scenario.
 const perScenario = 10

@@ -98,8 +98,6 @@ func compareOperations(a, b *operation) int {
 		slices.Compare(a.req.Log, b.req.Log))
 }
 
-type write = projected.ProjectedWrite[*trip, *backends.Error, string, *caller, simstore.ID, simstore.Record, int]
-
 // pipeline is the user's code behind the lanes, provided anew for each call so that its operations know the call.
 func (s Scenario) pipeline() func(*trip) func(context.Context, string, []*caller) ([]Outcome, error) {
 	commit := fold.New[*backends.Error](func(c *caller) simstore.ID { return c.ID },
