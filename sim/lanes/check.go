@@ -37,8 +37,7 @@ func (w *world) exact() bool { return w.s.Config.Overflow == ferry.Reject }
 
 // look takes in what the last step has led to, in the order in which it can have happened, and checks it.
 func (w *world) look() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.hear()
 	slices.SortFunc(w.parked, compareOperations)
 	slices.SortFunc(w.begun, func(a, b *trip) int {
 		return cmp.Or(cmp.Compare(a.p.index, b.p.index), a.start.Compare(b.start), cmp.Compare(a.key, b.key))

@@ -59,7 +59,7 @@ type caller struct {
 	trip      *trip     // that carries its input
 	told      bool      // its answer was looked at
 
-	answered bool // guarded by world.mu, and so are the next two
+	answered bool
 	out      Outcome
 	err      error
 }
@@ -74,7 +74,7 @@ type trip struct {
 	step     int
 	panicked bool
 
-	ended  bool // guarded by world.mu, and so are the next two
+	ended  bool
 	defect Faults
 	err    error
 }
@@ -148,9 +148,11 @@ func (t *trip) project(ctx context.Context, key string, held simstore.Record) er
 // do parks until the operation is served. In a world that is over it fails at once.
 func (t *trip) do(r simstore.Request) simstore.Answer {
 	op := &operation{t: t, req: r, answer: make(chan answer, 1)}
-	if !t.p.w.park(op) {
+	w := t.p.w
+	if w.over.Load() {
 		return simstore.Answer{Err: failed(r, backends.ErrRefused)}
 	}
+	w.tell(func() { w.parked = append(w.parked, op) })
 	a := <-op.answer
 	switch a.defect {
 	case Panic:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -36,12 +37,14 @@ type world struct {
 	options   []Option
 	turn      []*operation
 
-	mu     sync.Mutex // guards what follows, which the processes' goroutines add to between two rests
-	over   bool       // operations fail at once
 	parked []*operation
-	begun  []*trip
-	ended  []*trip
-	out    int // calls, of all processes
+	begun  []*trip // in the last step
+	ended  []*trip // likewise
+	out    int     // calls, of all processes
+
+	over atomic.Bool // operations fail at once
+	mu   sync.Mutex
+	news []func() // guarded by mu; what the goroutines of the processes have to tell
 }
 
 func newWorld(s Scenario, seen Coverage) *world {
@@ -62,29 +65,36 @@ func newWorld(s Scenario, seen Coverage) *world {
 	return w
 }
 
-// park answers false if the world is over.
-func (w *world) park(op *operation) bool {
+// tell is how goroutines change anything here: news is run by the goroutine of the simulation at the next rest.
+func (w *world) tell(news func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.over {
-		w.parked = append(w.parked, op)
+	w.news = append(w.news, news)
+}
+
+// hear takes in what was told.
+func (w *world) hear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, news := range w.news {
+		news()
 	}
-	return !w.over
+	w.news = w.news[:0]
 }
 
 func (w *world) begin(t *trip) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.begun = append(w.begun, t)
-	w.out++
+	w.tell(func() {
+		w.begun = append(w.begun, t)
+		w.out++
+	})
 }
 
 func (w *world) end(t *trip, defect Faults, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t.ended, t.defect, t.err = true, defect, err
-	w.ended = append(w.ended, t)
-	w.out--
+	w.tell(func() {
+		t.ended, t.defect, t.err = true, defect, err
+		w.ended = append(w.ended, t)
+		w.out--
+	})
 }
 
 // cutter is a Chooser that knows states it need not see again.
@@ -202,9 +212,7 @@ func (w *world) arrive(c *caller) {
 	ctx, c.cancel = context.WithCancel(context.Background())
 	go func() {
 		out, err := p.ferry.Submit(ctx, c)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		c.answered, c.out, c.err = true, out, err
+		w.tell(func() { c.answered, c.out, c.err = true, out, err })
 	}()
 }
 
@@ -218,9 +226,7 @@ func (w *world) close(p *process) {
 	ctx, p.closeUntil = context.WithCancel(context.Background())
 	go func() {
 		err := p.ferry.Close(ctx)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		p.closed, p.closeErr = true, err
+		w.tell(func() { p.closed, p.closeErr = true, err })
 	}()
 }
 
@@ -247,15 +253,11 @@ func (w *world) epilogue() {
 // unwind ends whatever is still under way. A lane that does not let go is a violation, and panics: its goroutines
 // would stop the bubble without a word.
 func (w *world) unwind() {
-	w.mu.Lock()
-	w.over = true
-	parked := w.parked
-	w.parked = nil
-	w.mu.Unlock()
+	w.over.Store(true)
 	if w.isOver() {
 		return
 	}
-	for _, op := range parked {
+	for _, op := range w.parked {
 		op.answer <- answer{Answer: simstore.Answer{Err: failed(op.req, backends.ErrRefused)}}
 	}
 	for _, c := range w.callers {
@@ -279,9 +281,7 @@ func (w *world) unwind() {
 
 // isOver says whether nothing of the world is still under way.
 func (w *world) isOver() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.out > 0 {
+	if w.hear(); w.out > 0 {
 		return false
 	}
 	for _, c := range w.callers {
