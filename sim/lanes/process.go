@@ -98,15 +98,18 @@ func compareOperations(a, b *operation) int {
 		slices.Compare(a.req.Log, b.req.Log))
 }
 
+// call is what the lanes of a process carry their inputs to.
+type call = func(ctx context.Context, key string, ins []*caller) ([]Outcome, error)
+
 // pipeline is the user's code behind the lanes, provided anew for each call so that its operations know the call.
-func (s Scenario) pipeline() func(*trip) func(context.Context, string, []*caller) ([]Outcome, error) {
+func (s Scenario) pipeline() func(*trip) call {
 	commit := fold.New[*backends.Error](func(c *caller) simstore.ID { return c.ID },
 		(*trip).read, s.step, (*trip).commit, schedule.Recurs(s.Retries))
 	if s.Layout == sim.WholeRecord {
 		w := projected.WholeRecord(commit, s.Store.Marker.Pending, (*trip).project)
-		return func(t *trip) func(context.Context, string, []*caller) ([]Outcome, error) { return w.Provide(t).Call }
+		return func(t *trip) call { return w.Provide(t).Call }
 	}
-	return func(t *trip) func(context.Context, string, []*caller) ([]Outcome, error) {
+	return func(t *trip) call {
 		call := commit.Provide(t).Call
 		return func(ctx context.Context, key string, ins []*caller) ([]Outcome, error) {
 			results, err := call(ctx, key, ins)

@@ -21,7 +21,7 @@ const maxSteps = 300
 type world struct {
 	s         Scenario
 	store     *simstore.Store
-	pipeline  func(*trip) func(context.Context, string, []*caller) ([]Outcome, error)
+	pipeline  func(*trip) call
 	processes []*process
 	callers   []*caller
 
