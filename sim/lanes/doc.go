@@ -26,8 +26,8 @@
 //
 // Operations of the store park, and are offered in the order of process, key and kind, never in that of their arrival:
 // two goroutines that one step wakes may park in either order. Callers arrive, callers leave, a process is closed, its
-// Close gives up, and time passes, all as steps. Callers of one process and key arrive as listed, since which of
-// them comes first makes no difference.
+// Close gives up, and time passes, all as steps. Callers of one process and key arrive in the order in which the
+// scenario lists them: the other orders are those of another scenario, with the inputs exchanged.
 //
 // Two timers of a process that end in the same instant may run in either order: choose durations that are no
 // multiples of each other.
