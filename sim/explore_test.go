@@ -19,9 +19,6 @@ func instances(s sim.Scenario) []sim.Scenario {
 		i := s
 		i.Name += ": " + name
 		i.Retries, i.Limits, i.Processes = retries, l, processes
-		if s.Layout == sim.Rows && !*full {
-			i.Limits.Preemptions = min(l.Preemptions, 2)
-		}
 		if s.Layout == sim.LogOnly {
 			i.Processes = processes[:2]
 		}
