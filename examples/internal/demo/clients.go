@@ -110,11 +110,16 @@ func (r *run) progress(ctx context.Context) {
 	}
 }
 
-// say prints one whole line at a time.
+// say prints a line that begins with the time since the start.
 func (r *run) say(format string, args ...any) {
+	r.println(fmt.Sprintf("%6.1fs  %s", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...)))
+}
+
+// println prints one whole line at a time: the clients, the outage and the progress are goroutines of their own.
+func (r *run) println(line any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(r.stderr, "%6.1fs  %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintln(r.stderr, line)
 }
 
 // table prints what the clients were told, and what it cost.

@@ -146,7 +146,7 @@ func (r *run) writeAll(ctx context.Context, source iter.Seq2[ledger.Entry, error
 	for entry, err := range source {
 		if err != nil {
 			badLines++
-			fmt.Fprintln(r.stderr, err)
+			r.println(err)
 			continue
 		}
 		select {
