@@ -3,9 +3,10 @@ package sim
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"strings"
 	"testing"
-
-	"github.com/goferry/goferry/sim/internal/kit"
+	"text/tabwriter"
 )
 
 // Power is something more that [TestStore] and [TestRowStore] may use, or how they go about it.
@@ -13,6 +14,9 @@ type Power func(*powers)
 
 type powers struct {
 	delete, reopen, second any
+	start                  func(t *testing.T, dir string) *exec.Cmd
+	open                   any // of what start's process has left
+	cuts, syncs            bool
 	virtual, seeded        bool
 	seed                   uint64
 	histories              int
@@ -32,6 +36,28 @@ func WithReopen[R any](reopen func(t *testing.T, env R) R) Power {
 func WithSecondHandle[R any](second func(t *testing.T, env R) R) Power {
 	return func(p *powers) { p.second = second }
 }
+
+// WithChild says how to start another process that does [WriteForever] on a store with its data in dir, and how to open
+// what it has left there. The process is killed, at random moments, twenty times over the same data; what it had
+// acknowledged must be there. It is usually the test's own binary, whose TestMain looks for an environment variable:
+//
+//	func(t *testing.T, dir string) *exec.Cmd {
+//		cmd := exec.Command(os.Args[0])
+//		cmd.Env = append(os.Environ(), "WRITE_FOREVER_IN="+dir)
+//		return cmd
+//	}
+func WithChild[R any](start func(t *testing.T, dir string) *exec.Cmd, open func(t *testing.T, dir string) R) Power {
+	return func(p *powers) { p.start, p.open = start, open }
+}
+
+// WithPowerCuts has the child of [WithChild] write to a disk of its own, an ext4 in a file, whose power is cut five times:
+// what has not been synced is lost. It takes Linux, root, loop devices and mkfs.ext4, and is not tried elsewhere.
+func WithPowerCuts() Power { return func(p *powers) { p.cuts = true } }
+
+// WithSyncFaults says that the child of [WithChild] syncs what it writes itself, as an embedded store does and the client
+// of a server does not. Its syncs are made slow, and then to fail, after which it must acknowledge nothing. It takes
+// strace, and is not tried elsewhere.
+func WithSyncFaults() Power { return func(p *powers) { p.syncs = true } }
 
 // WithVirtualTime runs every subtest in a synctest bubble: for stores without sockets, files or goroutines that outlive
 // them, which then wait for nothing. Its number of histories does not depend on the machine.
@@ -62,21 +88,26 @@ func power[F any](name string, given any) (f F, err error) {
 	return f, err
 }
 
-// logNotTried says what a green test has not shown.
-func (p powers) logNotTried(t *testing.T, has kit.Has) {
-	t.Helper()
-	for _, missing := range []struct {
-		given bool
-		what  string
-	}{
-		{has.Rows, "crashes between row writes (TestRowStore)"},
-		{has.Delete, "delete and create again (WithDelete)"},
-		{has.Reopen, "durability over a restart (WithReopen)"},
-		{has.Second, "two processes on the same data (WithSecondHandle)"},
-	} {
-		if !missing.given {
-			t.Logf("sim: not tried: %s", missing.what)
-		}
+// untried is what a green test has not shown, and why.
+type untried []string
+
+func (u *untried) add(what, why string) { *u = append(*u, what+"\t"+why) }
+
+// unless notes what a missing power leaves out.
+func (u *untried) unless(given bool, what, power string) bool {
+	if !given {
+		u.add(what, "needs "+power)
 	}
-	t.Log("sim: not tried: power cuts, and what a network does to your driver between its send and its answer")
+	return given
+}
+
+// String is a table.
+func (u untried) String() string {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, line := range u {
+		fmt.Fprintf(tw, "\n  %s", line)
+	}
+	tw.Flush() // To a Builder, which never fails.
+	return b.String()
 }

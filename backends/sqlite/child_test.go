@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,10 +24,11 @@ const childMode = "GOFERRY_SQLITE_CHILD"
 
 // children are the parts that other processes play. Their first argument is the file.
 var children = map[string]func(ctx context.Context, args []string) error{
-	"write":     childWrite,
-	"increment": childIncrement,
-	"full disk": childFullDisk,
-	"read only": childReadOnly,
+	"increment":   childIncrement,
+	"full disk":   childFullDisk,
+	"read only":   childReadOnly,
+	"write views": writeForever(newViews, writeViews),
+	"write rows":  writeForever(newLogRows, writeRows),
 }
 
 func TestMain(m *testing.M) {
@@ -65,20 +65,6 @@ func output(t *testing.T, cmd *exec.Cmd) []string {
 		t.Fatalf("child: %v\n%s%s", err, out, complaints.String())
 	}
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
-}
-
-// childWrite is killed in the middle of it. Its arguments are the kind of view and the name of its run.
-func childWrite(ctx context.Context, args []string) error {
-	db, err := sqlite.Open(ctx, args[0], sqlite.Config{})
-	if err != nil {
-		return err
-	}
-	kind, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
-	storetest.WriteForever(ctx, kinds[kind].of(db), args[2], os.Stdout)
-	return nil
 }
 
 // childIncrement opens a file that others open at the same moment, and adds to a log that others add to.

@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,28 +14,6 @@ import (
 )
 
 func isStopped(err error) bool { return errors.Is(err, sqlite.ErrStopped) }
-
-// TestKill kills a writing process twenty times, anywhere, and looks at what it left.
-func TestKill(t *testing.T) {
-	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	path := newFile(t)
-	acked := 0
-	for run := range 20 {
-		kind := []int{0, 2}[run%2] // Those that project in one transaction.
-		name := fmt.Sprint("run", run)
-		acks := storetest.KillAfter(t, child(t, "write", path, fmt.Sprint(kind), name), 1+random.IntN(200))
-		acked += len(acks)
-		db := open(t, path, sqlite.Config{})
-		storetest.CheckAcks(t, kinds[kind].of(db), name, acks)
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Logf("%d acknowledged", acked)
-}
 
 // TestProcesses has two processes and two handles of this one on one file that none of them finds there.
 func TestProcesses(t *testing.T) {

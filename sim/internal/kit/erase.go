@@ -54,14 +54,20 @@ func (s *Subject[R, E, K, I, ID, S, O]) Prepare() error {
 	return nil
 }
 
-// newKey answers each key once, whatever store it is for: stores may share their data.
-func (s *Subject[R, E, K, I, ID, S, O]) newKey() any {
-	key := s.Key(s.keys)
-	if before, ok := s.known[key]; ok {
-		panic(fmt.Sprintf("sim: key(%d) and key(%d) are the same", before, s.keys))
+// NumberedKey answers each key once, with its number, whatever store it is for: stores may share their data.
+func (s *Subject[R, E, K, I, ID, S, O]) NumberedKey() (n int, key any) {
+	n = s.keys
+	typed := s.Key(n)
+	if before, ok := s.known[typed]; ok {
+		panic(fmt.Sprintf("sim: key(%d) and key(%d) are the same", before, n))
 	}
-	s.known[key] = s.keys
+	s.known[typed] = n
 	s.keys++
+	return n, typed
+}
+
+func (s *Subject[R, E, K, I, ID, S, O]) newKey() any {
+	_, key := s.NumberedKey()
 	return key
 }
 
@@ -158,16 +164,21 @@ func (s *Subject[R, E, K, I, ID, S, O]) openCalls(env R, store *Store) {
 			inputs[i] = s.Input(key.(K), n)
 		}
 		outcomes, err := bound(do, retry).Call(ctx, key.(K), inputs)
-		answers := make([]Answer, len(outcomes))
-		for i, o := range outcomes {
-			answers[i] = Answer{Projected: o.Status == projected.Projected, Err: o.Err}
-		}
-		return answers, err
+		return AnswersOf(outcomes), err
 	}
 	store.Resume = func(do Do, retry schedule.Schedule, ctx context.Context, key any) (map[any]error, error) {
 		left, err := bound(do, retry).Resume(ctx, key.(K))
 		return erasedLeft(left), err
 	}
+}
+
+// AnswersOf is what a call answered.
+func AnswersOf[E error, O any](outcomes []projected.Outcome[E, O]) []Answer {
+	answers := make([]Answer, len(outcomes))
+	for i, o := range outcomes {
+		answers[i] = Answer{Projected: o.Status == projected.Projected, Err: o.Err}
+	}
+	return answers
 }
 
 type projection[K, ID comparable, S any] = func(Do, context.Context, K, S) (projected.Projection[ID], error)

@@ -79,6 +79,12 @@ var (
 		"An input that was answered must be in the log, one answered projected in the view; inputs made for this test must be accepted by step, in any order."}
 )
 
+// The laws of what goes wrong outside of the store.
+var (
+	Whole = Law{"a write happens as a whole or not at all",
+		"Write all that a commit, or a projection, consists of in one transaction, or one file that is renamed: a process may end between any two writes."}
+)
+
 // The laws of many at once.
 var (
 	AddUp = Law{"acknowledged increments add up",
