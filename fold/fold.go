@@ -96,8 +96,14 @@ func (p Provided[K, I, O]) Call(ctx context.Context, key K, inputs []I) ([]O, er
 // Run is [Provided.Call] with the environment as an argument, for who builds further phases on the same
 // record: it also answers the record as Write stored it, or as it was read if no input changed it.
 func (f FoldWrite[R, E, K, I, ID, S, O]) Run(env R, ctx context.Context, key K, inputs []I) (record S, outs []O, err error) {
+	outs, err = f.run(env, ctx, key, inputs, &record)
+	return record, outs, err
+}
+
+// run is Run with a place for the record: records may be large, and are copied as little as can be.
+func (f *FoldWrite[R, E, K, I, ID, S, O]) run(env R, ctx context.Context, key K, inputs []I, record *S) (outs []O, err error) {
 	if len(inputs) == 0 {
-		return record, nil, nil
+		return nil, nil
 	}
 	at := Error{Phase: Reading}
 	defer func() {
@@ -108,44 +114,52 @@ func (f FoldWrite[R, E, K, I, ID, S, O]) Run(env R, ctx context.Context, key K, 
 		}
 	}()
 	outs = make([]O, len(inputs))
-	record, err = schedule.RetryFailures[E](ctx, f.Retry, func(ctx context.Context) (S, error) {
+	_, err = schedule.RetryFailures[E](ctx, f.Retry, func(ctx context.Context) (_ struct{}, err error) {
 		at.Attempts++
-		return f.attempt(env, ctx, key, inputs, outs, &at)
+		return struct{}{}, f.attempt(env, ctx, key, inputs, outs, record, &at)
 	})
 	if err != nil {
-		return record, nil, at.around(key, err)
+		return nil, at.around(key, err)
 	}
-	return record, outs, nil
+	return outs, nil
 }
 
 // attempt is one round trip. It notes in at how far it came, for the error and for a panic.
-func (f FoldWrite[R, E, K, I, ID, S, O]) attempt(env R, ctx context.Context, key K, inputs []I, outs []O, at *Error) (S, error) {
+func (f *FoldWrite[R, E, K, I, ID, S, O]) attempt(env R, ctx context.Context, key K, inputs []I, outs []O, record *S, at *Error) (err error) {
 	at.Phase = Reading
-	read, err := f.Read(env, ctx, key)
-	if err != nil {
-		return read, err
+	if *record, err = f.Read(env, ctx, key); err != nil {
+		return err
 	}
 	at.Phase = Stepping
-	next, changed := read, false
-	for i, in := range inputs {
-		stepped, out, ch := f.Step(next, in)
-		outs[i] = out
-		if ch {
-			next, changed = stepped, true
-		}
-	}
-	if !changed {
-		return read, nil
+	next := *record
+	if !f.fold(&next, inputs, outs) {
+		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return read, err
+		return err
 	}
 	at.Phase = Writing
-	stored, err := f.Write(env, ctx, key, read, next)
+	*record, err = f.Write(env, ctx, key, *record, next)
 	if err != nil && !notWritten(err) {
 		at.Unknown = true
 	}
-	return stored, err
+	return err
+}
+
+// fold steps through inputs from record on, and answers whether any of them changed it.
+func (f *FoldWrite[R, E, K, I, ID, S, O]) fold(record *S, inputs []I, outs []O) (changed bool) {
+	now := *record
+	for i, in := range inputs {
+		next, out, ch := f.Step(now, in)
+		outs[i] = out
+		if ch {
+			now, changed = next, true
+		}
+	}
+	if changed {
+		*record = now
+	}
+	return changed
 }
 
 func notWritten(err error) bool {

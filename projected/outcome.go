@@ -32,6 +32,8 @@ var ErrNoCause = errors.New("projected: listed as pending without a cause")
 // include it. Do not resubmit to hurry it: a sweeper, or the next batch of the key, finishes the view.
 // An input that Step rejected on its merits is a Result, under either status.
 type Outcome[E error, O any] struct {
+	_ struct{} // First, where it takes no room.
+
 	// Status is Projected or Committed.
 	Status Status
 	// Result is what Step answered to the input.
@@ -39,8 +41,6 @@ type Outcome[E error, O any] struct {
 	// Err is the whole cause of a Committed outcome, nil for a Projected one: the input's own if the projection
 	// listed it, else the last failure of the record's projection.
 	Err error
-
-	_ struct{}
 }
 
 // Cause answers the typed failure in Err, and false if there is none: the outcome is Projected, or the cause is a

@@ -135,13 +135,13 @@ func (b *bound[R, E, K, I, ID, S, O]) call(ctx context.Context, key K, inputs []
 	if err != nil {
 		return nil, err
 	}
-	left, cause := b.project(ctx, key, record)
+	left, cause := b.project(ctx, key, &record)
 	if isFailure[E](ctx, cause) {
 		left, cause = b.resume(ctx, key)
 	}
 	outcomes := make([]Outcome[E, O], len(outs))
 	for i, out := range outs {
-		outcomes[i] = Outcome[E, O]{Status: Projected, Result: out}
+		outcomes[i].Status, outcomes[i].Result = Projected, out
 		err := cause
 		if err == nil && len(left) > 0 {
 			err = b.causeOf(inputs[i], left)
@@ -169,7 +169,7 @@ func (b *bound[R, E, K, I, ID, S, O]) commit(ctx context.Context, key K, inputs 
 }
 
 // project is one projection of record, if it is pending. A panic is its error.
-func (b *bound[R, E, K, I, ID, S, O]) project(ctx context.Context, key K, record S) (left Projection[ID], err error) {
+func (b *bound[R, E, K, I, ID, S, O]) project(ctx context.Context, key K, record *S) (left Projection[ID], err error) {
 	defer fold.Recover(&err)
 	return b.tryProject(ctx, key, record)
 }
@@ -193,17 +193,18 @@ func (b *bound[R, E, K, I, ID, S, O]) tryVisit(ctx context.Context, key K) (Proj
 	if err != nil {
 		return nil, err
 	}
-	return b.tryProject(ctx, key, record)
+	return b.tryProject(ctx, key, &record)
 }
 
-func (b *bound[R, E, K, I, ID, S, O]) tryProject(ctx context.Context, key K, record S) (Projection[ID], error) {
-	if !b.w.Pending(record) {
+// tryProject has a pointer, for records may be large.
+func (b *bound[R, E, K, I, ID, S, O]) tryProject(ctx context.Context, key K, record *S) (Projection[ID], error) {
+	if !b.w.Pending(*record) {
 		return nil, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return b.w.Project(b.env, ctx, key, record)
+	return b.w.Project(b.env, ctx, key, *record)
 }
 
 // causeOf answers why in is still pending, nil if it is not. A panic of the user's ID is such a cause, too: after

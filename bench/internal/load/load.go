@@ -106,7 +106,11 @@ type caller struct {
 	thoughts int
 }
 
+// loop has a context of its own, as a request to a server has: callers that all wait for the end of one and the same would
+// wait for one another at its lock, and that would be all that is seen of carriers which let their callers leave.
 func (c *caller) loop(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	time.Sleep(c.Think * time.Duration(c.id) / time.Duration(c.Callers)) // So that they do not march in step.
 	for n := 0; c.phase.Load() != over && ctx.Err() == nil; n++ {
 		in := peer.Entry{Key: c.Key(c.id, n), Caller: c.id, N: n}
