@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -10,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/goferry/goferry/backends/internal/proxy"
+	"github.com/goferry/goferry/internal/proxy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -197,13 +198,7 @@ func TestDown(t *testing.T) {
 	if got, err := c.ask("lost"); err == nil {
 		t.Errorf("got %q, want the connection reset", got)
 	}
-	if conn, err := net.Dial("tcp", p.Addr().String()); err == nil { // It may also be reset as early as here.
-		late := &client{conn, bufio.NewReader(conn)}
-		if got, err := late.ask("lost too"); err == nil {
-			t.Errorf("got %q, want the connection reset", got)
-		}
-		conn.Close()
-	}
+	wantNobody(t, p)
 	p.Down(false)
 	wantAnswer(t, dial(t, p), "again")
 }
@@ -211,4 +206,108 @@ func TestDown(t *testing.T) {
 func isTimeout(err error) bool {
 	e, ok := err.(net.Error)
 	return ok && e.Timeout()
+}
+
+func only(who proxy.From, verdict proxy.Verdict) func(proxy.From) proxy.Verdict {
+	return func(from proxy.From) proxy.Verdict {
+		if from == who {
+			return verdict
+		}
+		return proxy.Pass
+	}
+}
+
+func TestJudgeCuts(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		who   proxy.From
+		heard string
+	}{
+		{"a lost request is never heard", proxy.Client, "[before again]"},
+		{"the request of a lost reply is heard", proxy.Server, "[before lost again]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, e := newProxy(t)
+			c := dial(t, p)
+			wantAnswer(t, c, "before")
+			p.Judge(only(tt.who, proxy.Cut))
+			if got, err := c.ask("lost"); err == nil || err == io.EOF {
+				t.Errorf("got %q, %v, want a reset", got, err)
+			}
+			p.Judge(nil)
+			wantAnswer(t, dial(t, p), "again")
+			if got := e.log(); got != tt.heard {
+				t.Errorf("the server heard %s, want %s", got, tt.heard)
+			}
+		})
+	}
+}
+
+// TestJudgeDrops drops a request and a reply, and then cuts: until then nobody noticed.
+func TestJudgeDrops(t *testing.T) {
+	t.Parallel()
+	p, e := newProxy(t)
+	c, other := dial(t, p), dial(t, p)
+	dropped := make(chan struct{})
+	p.Judge(func(from proxy.From) proxy.Verdict {
+		dropped <- struct{}{}
+		return proxy.Drop
+	})
+	fmt.Fprintln(c, "dropped")
+	<-dropped
+	p.Judge(func(from proxy.From) proxy.Verdict {
+		if from == proxy.Client {
+			return proxy.Pass
+		}
+		dropped <- struct{}{}
+		return proxy.Drop
+	})
+	fmt.Fprintln(other, "unanswered")
+	<-dropped
+	p.Cut()
+	for _, conn := range []*client{c, other} {
+		if got, err := conn.answers.ReadString('\n'); err == nil || err == io.EOF {
+			t.Errorf("got %q, %v, want a reset", got, err)
+		}
+	}
+	p.Judge(nil)
+	wantAnswer(t, dial(t, p), "again")
+	if got, want := e.log(), "[unanswered again]"; got != want {
+		t.Errorf("the server heard %s, want %s", got, want)
+	}
+}
+
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	p, _ := newProxy(t)
+	p.Slow(time.Millisecond)
+	began := time.Now()
+	wantAnswer(t, dial(t, p), "slow")
+	if took := time.Since(began); took < 2*time.Millisecond {
+		t.Errorf("a request and its reply took %v, want two delays of a millisecond at least", took)
+	}
+}
+
+func TestServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	p, e := newProxy(t)
+	e.listener.Close()
+	wantNobody(t, p)
+}
+
+// wantNobody connects, and may be reset as early as that.
+func wantNobody(t *testing.T, p *proxy.Proxy) {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.Addr().String())
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	c := &client{conn, bufio.NewReader(conn)}
+	if got, err := c.ask("anybody?"); err == nil {
+		t.Errorf("got %q, want the connection reset", got)
+	}
 }
