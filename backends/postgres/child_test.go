@@ -72,10 +72,12 @@ func TestKill(t *testing.T) {
 // awaitSessionsEnd waits for the statements that the server runs on after their client was killed.
 func awaitSessionsEnd(t *testing.T, pool *pgxpool.Pool, name string) {
 	t.Helper()
-	for sessions := 1; sessions > 0; {
-		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity, pg_sleep(0.001) WHERE application_name = $1`, name).Scan(&sessions)
+	storetest.Until(t, "the end of its sessions", func() bool {
+		var sessions int
+		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE application_name = $1`, name).Scan(&sessions)
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
+		return sessions == 0
+	})
 }

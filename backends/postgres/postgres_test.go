@@ -106,6 +106,9 @@ func newPool(t *testing.T, connString string, set func(*pgxpool.Config)) *pgxpoo
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What hangs fails its own test.
+	config.ConnConfig.ConnectTimeout = storetest.Patience
+	config.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(storetest.Patience.Milliseconds())
 	if set != nil {
 		set(config)
 	}

@@ -3,7 +3,6 @@ package etcdtest_test
 import (
 	"testing"
 
-	"github.com/goferry/goferry/backends/etcd/etcdtest"
 	"github.com/goferry/goferry/backends/internal/contract"
 	"github.com/goferry/goferry/backends/internal/storetest"
 )
@@ -36,9 +35,9 @@ func TestRoundTrips(t *testing.T) {
 // TestContractWithoutOneNode runs them on a cluster of three that has lost one, which its clients still try.
 func TestContractWithoutOneNode(t *testing.T) {
 	t.Parallel()
-	cluster := start(t, etcdtest.Config{})
-	cluster.Kill(cluster.Leader())
-	awaitAnswer(t, newRows(open(t, cluster.Endpoints()...)))
+	cluster := start(t, calm)
+	cluster.Kill(leaderOf(t, cluster))
+	fenceOf(t, newRows(open(t, cluster.Endpoints()...)), "k")
 	t.Run("contract", func(t *testing.T) { testContract(t, cluster.Endpoints()) })
 	t.Run("round trips", func(t *testing.T) {
 		storetest.Test(t, func(t *testing.T) storetest.Subject { return kinds[2].of(open(t, cluster.Endpoints()...)) })

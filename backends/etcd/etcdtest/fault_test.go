@@ -23,9 +23,8 @@ type load struct {
 	stop    context.CancelFunc
 	writing sync.WaitGroup
 
-	mu    sync.Mutex
-	grown sync.Cond
-	acks  []storetest.Ack // guarded by mu
+	mu   sync.Mutex
+	acks []storetest.Ack // guarded by mu
 }
 
 var _ io.Writer = (*load)(nil)
@@ -33,7 +32,6 @@ var _ io.Writer = (*load)(nil)
 func newLoad(t *testing.T, s storetest.Subject, name string) *load {
 	ctx, stop := context.WithCancel(t.Context())
 	l := &load{subject: s, name: name, stop: stop}
-	l.grown.L = &l.mu
 	l.writing.Go(func() { storetest.WriteForever(ctx, s, name, l) })
 	t.Cleanup(func() {
 		stop()
@@ -51,17 +49,20 @@ func (l *load) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acks = append(l.acks, a)
-	l.grown.Broadcast()
 	return len(line), nil
 }
 
-// more returns when so many more inputs have been acknowledged.
-func (l *load) more(n int) {
+func (l *load) acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for want := len(l.acks) + n; len(l.acks) < want; {
-		l.grown.Wait()
-	}
+	return len(l.acks)
+}
+
+// more returns when so many more inputs have been acknowledged.
+func (l *load) more(t *testing.T, n int) {
+	t.Helper()
+	want := l.acknowledged() + n
+	storetest.Until(t, "acknowledgements", func() bool { return l.acknowledged() >= want })
 }
 
 // check stops the writers and wants every acknowledged entry once in the log and in the view.
@@ -89,20 +90,17 @@ func TestLeaderKilled(t *testing.T) {
 	}
 	everybody := func(n int) {
 		for _, l := range loads {
-			l.more(n)
+			l.more(t, n)
 		}
 	}
 	for range 2 {
-		everybody(100)
-		leader := cluster.Leader()
-		if leader < 0 {
-			t.Fatal("nobody leads while writes are acknowledged")
-		}
+		everybody(40)
+		leader := leaderOf(t, cluster)
 		began := time.Now()
 		cluster.Kill(leader)
-		loads[0].more(1)
+		loads[0].more(t, 1)
 		t.Logf("acknowledged again %v after node %d was killed", time.Since(began), leader)
-		everybody(100)
+		everybody(40)
 		if err := cluster.Restart(leader); err != nil {
 			t.Fatal(err)
 		}
@@ -117,8 +115,8 @@ func TestAllNodesKilled(t *testing.T) {
 	t.Parallel()
 	cluster := start(t, etcdtest.Config{})
 	l := newLoad(t, kinds[2].of(open(t, cluster.Endpoints()...)), "all")
-	l.more(200)
-	cluster.Close()
+	l.more(t, 100)
+	cluster.KillAll()
 	var all sync.WaitGroup
 	for n := range cluster.Endpoints() {
 		all.Go(func() {
@@ -128,7 +126,7 @@ func TestAllNodesKilled(t *testing.T) {
 		})
 	}
 	all.Wait()
-	l.more(200)
+	l.more(t, 100)
 	l.check(t)
 }
 
@@ -143,18 +141,16 @@ func TestCuts(t *testing.T) {
 			t.Parallel()
 			proxies, addresses := through(t, common.Endpoints())
 			l := newLoad(t, kind.of(open(t, addresses...)), "cuts")
-			l.more(10)
+			l.more(t, 10)
 			var cuts atomic.Int64
 			for p, proxy := range proxies {
 				proxy.Judge(cutter(rand.New(rand.NewPCG(seed, uint64(10*i+p))), &cuts))
 			}
-			for cuts.Load() < 60 {
-				l.more(1)
-			}
+			storetest.Until(t, "cuts", func() bool { return cuts.Load() >= 60 })
 			for _, proxy := range proxies {
 				proxy.Judge(nil)
 			}
-			l.more(20)
+			l.more(t, 20)
 			l.check(t)
 			t.Logf("%d cuts", cuts.Load())
 		})

@@ -65,7 +65,7 @@ func TestHistory(t *testing.T) {
 				clients.Go(func() { h.client(t, store, c) })
 			}
 			clients.Wait()
-			if got := porcupine.CheckOperationsTimeout(register, h.calls, 20*time.Second); got != porcupine.Ok {
+			if got := porcupine.CheckOperationsTimeout(register, h.calls, storetest.Patience); got != porcupine.Ok {
 				t.Errorf("%d calls: got %v, want a history that one order explains", len(h.calls), got)
 			}
 			t.Logf("%d calls, %d of unknown outcome, %d cuts", len(h.calls), h.unknown, cuts.Load())

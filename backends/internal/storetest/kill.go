@@ -33,7 +33,9 @@ func WriteForever(ctx context.Context, s Subject, run string, acks io.Writer) {
 			for n := 0; ctx.Err() == nil; n++ {
 				batch := []Entry{{ID: fmt.Sprintf("%d-%d-a", w, n), N: n}, {ID: fmt.Sprintf("%d-%d-b", w, n), N: n}}
 				// To its end, also when ctx ends: what is left in the network could land while the check looks.
-				outcomes, err := call(context.WithoutCancel(ctx), key, batch)
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), Patience)
+				outcomes, err := call(last, key, batch)
+				cancel()
 				if err != nil {
 					continue
 				}
@@ -52,7 +54,7 @@ func WriteForever(ctx context.Context, s Subject, run string, acks io.Writer) {
 type Ack struct{ Key, ID, Status string }
 
 // KillAfter starts a process that runs WriteForever, kills it when it has printed so many acknowledgements, and answers
-// all that it printed.
+// all that it printed. It waits for [Patience].
 func KillAfter(t *testing.T, child *exec.Cmd, acks int) []Ack {
 	t.Helper()
 	out, err := child.StdoutPipe()
@@ -64,6 +66,8 @@ func KillAfter(t *testing.T, child *exec.Cmd, acks int) []Ack {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
+	late := time.AfterFunc(Patience, func() { child.Process.Kill() })
+	defer late.Stop()
 	var all []Ack
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -80,6 +84,9 @@ func KillAfter(t *testing.T, child *exec.Cmd, acks int) []Ack {
 	err = child.Wait()
 	if killed, ok := errors.AsType[*exec.ExitError](err); !ok || killed.ExitCode() != -1 {
 		t.Fatalf("the child ended by itself: %v\n%s", err, complaints.String())
+	}
+	if len(all) < acks {
+		t.Fatalf("acknowledged within %v: got %d, want %d", Patience, len(all), acks)
 	}
 	return all
 }

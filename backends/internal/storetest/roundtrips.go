@@ -194,8 +194,10 @@ func contended(t *testing.T, s Subject, key string) {
 }
 
 // Increment lets writers add to one log at once, each so many entries, and answers how many were acknowledged. Several
-// calls on one key need different names.
+// calls on one key need different names. It ends within [Patience].
 func Increment(ctx context.Context, s Subject, key, name string, writers, each int) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
 	retry := schedule.Exponential(time.Millisecond).Capped(20 * time.Millisecond).Jittered()
 	call := Pipeline(s, retry).Call
 	acknowledged, errs := make([]int, writers), make([]error, writers)

@@ -79,7 +79,7 @@ type Rows interface {
 // Project is a project function as projected.New takes it.
 type Project[R any] = func(R, context.Context, string, Record) (projected.Projection[string], error)
 
-// Subject is a store under test, whatever its view is.
+// Subject is a store under test, whatever its view is. Its calls end within [Patience].
 type Subject struct {
 	Common
 	// Project brings the view up to date and clears the marker.
@@ -90,7 +90,7 @@ type Subject struct {
 
 // OfViews is a subject with a view of one object per record.
 func OfViews(s Views) Subject {
-	return Subject{
+	return patient(Subject{
 		Common: s,
 		Project: func(ctx context.Context, key string, record Record) (projected.Projection[string], error) {
 			return nil, s.Project(ctx, key, record)
@@ -99,7 +99,7 @@ func OfViews(s Views) Subject {
 			view, _, err := s.View(ctx, key)
 			return view, err
 		},
-	}
+	})
 }
 
 // OfRows is a subject with a view of one row per entry, projected row by row as projected.Rows does it.
@@ -110,13 +110,13 @@ func OfRows(s Rows) Subject {
 
 // OfRowsBy is OfRows with another project function.
 func OfRowsBy[R Rows](s R, project Project[R]) Subject {
-	return Subject{
+	return patient(Subject{
 		Common: s,
 		Project: func(ctx context.Context, key string, record Record) (projected.Projection[string], error) {
 			return project(s, ctx, key, record)
 		},
 		Shown: s.Rows,
-	}
+	})
 }
 
 // Pipeline is commit and projection on a subject: it adds entries to logs.

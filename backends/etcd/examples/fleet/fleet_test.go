@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain makes the test binary a process of the fleet when it is started as one.
@@ -18,8 +20,10 @@ func TestMain(m *testing.M) {
 
 func TestFleet(t *testing.T) {
 	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // Its end kills the processes, and so ends every wait for them.
+	defer cancel()
 	var out strings.Builder
-	if err := run(t.Context(), &out, 600); err != nil {
+	if err := run(ctx, &out, 600); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{"killing the leading node", "killing process p2", "each once in log and view"} {
