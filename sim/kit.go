@@ -91,7 +91,9 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	reopen, err2 := power[func(*testing.T, R) R]("WithReopen", p.reopen)
 	second, err3 := power[func(*testing.T, R) R]("WithSecondHandle", p.second)
 	left, err4 := power[func(*testing.T, string) R]("WithChild", p.open)
-	if err := errors.Join(err1, err2, err3, err4, subject.Prepare()); err != nil {
+	dial, err5 := power[func(*testing.T, string) R]("WithDial", p.dial)
+	server, err6 := power[func(*testing.T) (R, func(), func())]("WithServer", p.server)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, subject.Prepare()); err != nil {
 		t.Fatalf("sim: %v", err)
 	}
 	subject.Delete = remove
@@ -116,12 +118,20 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	not.unless(has.Delete, "delete and create again", "WithDelete")
 	not.unless(has.Reopen, "durability over a restart", "WithReopen")
 	not.unless(has.Second, "two handles on the same data", "WithSecondHandle")
-	faults{
-		powers: p, untried: &not,
-		child: child{start: p.start, newKey: subject.NumberedKey, seed: p.seed, broken: fail, open: func(t *testing.T, dir string) *kit.Store {
-			return subject.Open(left(t, dir))
-		}},
-	}.run(t)
+	f := faults{powers: p, untried: &not, newKey: subject.NumberedKey}
+	if left != nil {
+		f.left = func(t *testing.T, dir string) *kit.Store { return subject.Open(left(t, dir)) }
+	}
+	if dial != nil {
+		f.through = func(t *testing.T, addr string) *kit.Store { return subject.Open(dial(t, addr)) }
+	}
+	if server != nil {
+		f.served = func(t *testing.T) (*kit.Store, func(), func()) {
+			env, kill, restart := server(t)
+			return subject.Open(env), kill, restart
+		}
+	}
+	f.run(t)
 	if len(not) > 0 {
 		t.Logf("sim: not tried:%v", not)
 	}

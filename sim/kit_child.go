@@ -60,7 +60,7 @@ type child struct {
 const silence = 30 * time.Second
 
 // kills ends the child again and again, over the same data.
-func (c child) kills(t *testing.T) {
+func (c child) kills(t *testing.T) error {
 	const runs = 20
 	random := rand.New(rand.NewPCG(c.seed, 1))
 	dir, acks := t.TempDir(), 0
@@ -76,6 +76,7 @@ func (c child) kills(t *testing.T) {
 	}
 	c.look(t, "all together", dir, all...)
 	t.Logf("sim: %d acknowledgements before %d kills, seed %d", acks, runs, c.seed)
+	return nil
 }
 
 // powerCuts takes the child's disk away, each time another.

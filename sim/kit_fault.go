@@ -1,35 +1,49 @@
 package sim
 
-import "testing"
+import (
+	"testing"
 
-// faults are what goes wrong outside of a store: in its process, on its disk, in its network.
+	"github.com/goferry/goferry/sim/internal/kit"
+)
+
+// faults are what goes wrong outside of a store: in its process, on its disk, in its network. A function whose power was
+// not given is nil.
 type faults struct {
 	powers
 	*untried
-	child child
+	newKey  func() (int, any)
+	left    func(t *testing.T, dir string) *kit.Store
+	through func(t *testing.T, addr string) *kit.Store
+	served  func(t *testing.T) (store *kit.Store, kill, restart func())
 }
 
 // run tries what the powers allow, each in a subtest.
 func (f faults) run(t *testing.T) {
-	f.part(t, "killed processes", "WithChild", f.start != nil, func(t *testing.T) error { f.child.kills(t); return nil })
-	f.part(t, "power cuts", "WithChild and WithPowerCuts", f.start != nil && f.cuts, f.child.powerCuts)
-	f.part(t, "slow syncs", "WithChild and WithSyncFaults", f.start != nil && f.syncs, f.child.slowSyncs)
-	f.part(t, "failing syncs", "WithChild and WithSyncFaults", f.start != nil && f.syncs, f.child.failingSyncs)
-}
-
-// part runs try if the power for it was given and nothing has failed before. Its error is why the machine cannot.
-func (f faults) part(t *testing.T, name, power string, given bool, try func(*testing.T) error) {
-	t.Helper()
-	if !f.unless(given, name, power) {
-		return
-	}
-	if t.Failed() {
-		f.add(name, "not after a failure")
-		return
-	}
-	t.Run(name, func(t *testing.T) {
-		if err := try(t); err != nil {
-			f.add(name, err.Error())
+	child := child{start: f.start, open: f.left, newKey: f.newKey, seed: f.seed, broken: fail}
+	network := network{faults: f, broken: fail}
+	for _, part := range []struct {
+		name, power string
+		given       bool
+		try         func(*testing.T) error
+	}{
+		{"killed processes", "WithChild", f.left != nil, child.kills},
+		{"power cuts", "WithChild and WithPowerCuts", f.left != nil && f.cuts, child.powerCuts},
+		{"slow syncs", "WithChild and WithSyncFaults", f.left != nil && f.syncs, child.slowSyncs},
+		{"failing syncs", "WithChild and WithSyncFaults", f.left != nil && f.syncs, child.failingSyncs},
+		{"lost requests and replies", "WithDial", f.through != nil, network.losses},
+		{"connections cut at random", "WithDial", f.through != nil, network.cuts},
+		{"killed servers", "WithServer", f.served != nil, network.kills},
+	} {
+		switch {
+		case !f.unless(part.given, part.name, part.power):
+		case t.Failed():
+			f.add(part.name, "not after a failure")
+		default:
+			t.Run(part.name, func(t *testing.T) {
+				if err := part.try(t); err != nil {
+					f.add(part.name, err.Error())
+				}
+			})
 		}
-	})
+	}
 }

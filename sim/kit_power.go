@@ -16,6 +16,8 @@ type powers struct {
 	delete, reopen, second any
 	start                  func(t *testing.T, dir string) *exec.Cmd
 	open                   any // of what start's process has left
+	upstream               func(t *testing.T) (addr string)
+	dial, server           any
 	cuts, syncs            bool
 	virtual, seeded        bool
 	seed                   uint64
@@ -46,6 +48,8 @@ func WithSecondHandle[R any](second func(t *testing.T, env R) R) Power {
 //		cmd.Env = append(os.Environ(), "WRITE_FOREVER_IN="+dir)
 //		return cmd
 //	}
+//
+// What the process has sent to a server must have been done, or be out of the way, when open returns.
 func WithChild[R any](start func(t *testing.T, dir string) *exec.Cmd, open func(t *testing.T, dir string) R) Power {
 	return func(p *powers) { p.start, p.open = start, open }
 }
@@ -58,6 +62,20 @@ func WithPowerCuts() Power { return func(p *powers) { p.cuts = true } }
 // of a server does not. Its syncs are made slow, and then to fail, after which it must acknowledge nothing. It takes
 // strace, and is not tried elsewhere.
 func WithSyncFaults() Power { return func(p *powers) { p.syncs = true } }
+
+// WithDial says where the server is, and how to open a store on it. upstream answers host:port or the path of a socket;
+// open, the same data each time, through another address. A proxy there loses requests and replies, goes silent, slow
+// and down, and cuts the connections of writers at random; what each call answered must be true. An error whose NotWritten
+// method answers true says that nothing was written, one of the backends package if it is ErrConflict or ErrRefused.
+func WithDial[R any](upstream func(t *testing.T) (addr string), open func(t *testing.T, addr string) R) Power {
+	return func(p *powers) { p.upstream, p.dial = upstream, open }
+}
+
+// WithServer says how to start a server and a store that talks to it, how to kill that server, and how to start it again
+// on what it has left. restart returns when the server takes connections. Neither may be used by other tests.
+func WithServer[R any](start func(t *testing.T) (env R, kill, restart func())) Power {
+	return func(p *powers) { p.server = start }
+}
 
 // WithVirtualTime runs every subtest in a synctest bubble: for stores without sockets, files or goroutines that outlive
 // them, which then wait for nothing. Its number of histories does not depend on the machine.

@@ -144,6 +144,15 @@ func (p *Proxy) Down(down bool) {
 	}
 }
 
+// Calm ends all that Arm, Judge, Slow, BlackHole and Down have begun, and cuts what came out of step by it.
+func (p *Proxy) Calm() {
+	p.mu.Lock()
+	p.armed, p.down, p.delay = nil, false, 0
+	p.mu.Unlock()
+	p.Judge(nil)
+	p.Cut()
+}
+
 // Close resets every connection and waits until nothing of the proxy runs.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()

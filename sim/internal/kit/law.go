@@ -83,6 +83,10 @@ var (
 var (
 	Whole = Law{"a write happens as a whole or not at all",
 		"Write all that a commit, or a projection, consists of in one transaction, or one file that is renamed: a process may end between any two writes."}
+	GoesOn = Law{"when a fault is over, calls succeed again",
+		"Open a new connection when one has failed, give every call a deadline, send keepalives, and keep nothing of a failure."}
+	Named = Law{"what is too large is refused by name",
+		"Answer what exceeds a limit with an error that says so, and whose NotWritten is true: write nothing of it, and take the next call."}
 )
 
 // The laws of many at once.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A load is writers that write on and on: two to a key, so that they meet, and two entries to a call, so that half a write
@@ -165,4 +166,74 @@ func setOf(ids []any) map[any]bool {
 // Unsynced says that so many acknowledgements were given without a sync.
 func Unsynced(acks int) *Violation {
 	return broke(Durable, "%d inputs were acknowledged, and the process has not synced once meanwhile with success", acks)
+}
+
+// Load is a load of goroutines. Make one with [NewLoad], and end it.
+type Load struct {
+	stop, abandon context.CancelFunc
+	ended         chan struct{}
+	err           error // written before ended is closed
+
+	mu    sync.Mutex
+	grown chan struct{} // guarded by mu; closed with the next acknowledgement
+	acks  []Ack         // guarded by mu
+}
+
+// NewLoad starts to write to the keys of a witness.
+func NewLoad(ctx context.Context, store *Store, w *Witness) *Load {
+	calls, abandon := context.WithCancel(ctx)
+	writing, stop := context.WithCancel(ctx)
+	l := &Load{stop: stop, abandon: abandon, ended: make(chan struct{}), grown: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		// A call goes on to its end: what is left in the network could land while the witness looks.
+		l.err = WriteForever(writing, func(key int, ns []int) ([]Answer, error) {
+			return store.Call(Direct, patient, calls, w.keys[key], ns)
+		}, l.acked)
+	}()
+	return l
+}
+
+func (l *Load) acked(a Ack) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acks = append(l.acks, a)
+	close(l.grown)
+	l.grown = make(chan struct{})
+}
+
+func (l *Load) seen() (acks int, grown <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acks), l.grown
+}
+
+// Await returns when so many inputs more have been acknowledged. Its violation says that none was for as long as limit.
+func (l *Load) Await(more int, limit time.Duration) *Violation {
+	until, _ := l.seen()
+	for until += more; ; {
+		acks, grown := l.seen()
+		if acks >= until {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-l.ended:
+			return broke(GoesOn, "the writers ended: %v", l.err)
+		case <-time.After(limit):
+			return broke(GoesOn, "writers that retry have had no answer for %v", limit)
+		}
+	}
+}
+
+// End stops the writers, and answers what was acknowledged. Calls that do not return within limit are abandoned.
+func (l *Load) End(limit time.Duration) []Ack {
+	l.stop()
+	select {
+	case <-l.ended:
+	case <-time.After(limit):
+	}
+	l.abandon()
+	<-l.ended
+	return l.acks
 }

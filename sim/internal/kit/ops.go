@@ -64,6 +64,10 @@ func (s *Store) clear(do Do, ctx context.Context, key, record any) error {
 	}})
 }
 
+func (s *Store) deleteOp(key, record any) Op {
+	return Op{Kind: Delete, IDs: s.Log(record), Run: func(ctx context.Context) error { return s.Delete(ctx, key, record) }}
+}
+
 // countError is the answer of a put of the wrong length.
 type countError struct{ got, want int }
 

@@ -83,9 +83,7 @@ func (w *writer) remove(record held) {
 	if w.s.broken != nil {
 		return
 	}
-	w.at(record.at)(w.s.ctx, Op{Kind: Delete, IDs: w.store.Log(record.record), Run: func(ctx context.Context) error {
-		return w.store.Delete(ctx, w.s.key, record.record)
-	}})
+	w.at(record.at)(w.s.ctx, w.store.deleteOp(w.s.key, record.record))
 }
 
 // blame says that whatever is broken is the doing of the script's law.

@@ -155,7 +155,7 @@ func distinct(ids []any) int {
 // projections settles one record many times at once.
 func (c crowd) projections() *Violation {
 	const many = 8
-	if _, err := c.store.Call(c.onlyCommit, never, c.ctx, c.key, []int{0, 1, 2}); err != nil {
+	if _, err := c.store.Call(onlyCommit, never, c.ctx, c.key, []int{0, 1, 2}); err != nil {
 		return broke(Accepted, "a commit failed: %v", err)
 	}
 	record, err := c.store.Read(c.ctx, c.key)
@@ -180,7 +180,7 @@ func (c crowd) projections() *Violation {
 }
 
 // onlyCommit is a Do that keeps a call from projecting.
-func (c crowd) onlyCommit(ctx context.Context, op Op) error {
+func onlyCommit(ctx context.Context, op Op) error {
 	if op.Kind == Read || op.Kind == Commit {
 		return op.Run(ctx)
 	}
@@ -258,7 +258,7 @@ type canceller struct {
 func (c *canceller) commit(n int) {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Duration(c.random.Int64N(int64(c.longest))))
 	defer cancel()
-	_, err := c.store.Call(c.onlyCommit, never, ctx, c.key, []int{n})
+	_, err := c.store.Call(onlyCommit, never, ctx, c.key, []int{n})
 	c.errs = append(c.errs, err)
 	if err == nil { // About half of the commits are to be cut off, whatever the machine is doing.
 		c.longest -= c.longest / 16
