@@ -16,10 +16,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/goferry/goferry/backends"
-	"github.com/goferry/goferry/internal/proxy"
 	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/backends/postgres"
 	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
+	"github.com/goferry/goferry/internal/proxy"
 	"github.com/goferry/goferry/schedule"
 )
 
@@ -192,121 +192,6 @@ func TestServerIsDown(t *testing.T) {
 	if _, err := s.Commit(t.Context(), "k", none(), logOf("a")); err != nil {
 		t.Errorf("when it is back: %v", err)
 	}
-}
-
-// exactlyOnce runs writers that do what a pipeline does, with harm done to their store meanwhile, and wants every
-// entry that was submitted once in the log and once in the view.
-func exactlyOnce(t *testing.T, s storetest.Subject, harm func(acknowledged func() int64)) {
-	t.Helper()
-	const writers = 8
-	ctx, cancel := context.WithCancel(t.Context())
-	retry := schedule.Exponential(time.Millisecond).Capped(20 * time.Millisecond).Jittered()
-	call := storetest.Pipeline(s, retry).Call
-	resume := storetest.Pipeline(s, retry).Resume
-	var acknowledged atomic.Int64
-	stop := make(chan struct{})
-	submitted := make([]int, writers)
-	var all sync.WaitGroup
-	defer func() { // When harm has failed the test.
-		cancel()
-		all.Wait()
-	}()
-	for w := range writers {
-		all.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				e := storetest.Entry{ID: fmt.Sprint(submitted[w]), N: submitted[w]}
-				if _, err := call(ctx, fmt.Sprint("writer", w), []storetest.Entry{e}); err != nil {
-					t.Errorf("writer %d: %v", w, err)
-					return
-				}
-				submitted[w]++
-				acknowledged.Add(1)
-			}
-		})
-	}
-	harm(acknowledged.Load)
-	close(stop)
-	late := time.AfterFunc(storetest.Patience, cancel) // Else a writer would try for ever.
-	defer late.Stop()
-	all.Wait()
-	for w, n := range submitted {
-		key := fmt.Sprint("writer", w)
-		if left, err := resume(ctx, key); err != nil || len(left) > 0 {
-			t.Errorf("%s: resume: got %v, %v, want nothing left", key, left, err)
-		}
-		want := make([]storetest.Entry, n)
-		for i := range want {
-			want[i] = storetest.Entry{ID: fmt.Sprint(i), N: i}
-		}
-		if got := mustRead(t, s, key).Body.Entries; !slices.Equal(got, want) {
-			t.Errorf("%s: got %d entries, want %d, each once", key, len(got), n)
-		}
-		if shown, err := s.Shown(t.Context(), key); err != nil || !slices.Equal(shown, want) {
-			t.Errorf("%s: got %d rows, %v, want %d, each once", key, len(shown), err, n)
-		}
-	}
-	t.Logf("%d acknowledged", acknowledged.Load())
-}
-
-// TestRandomCuts cuts a hundred requests under eight writers, three of four after the server has answered.
-func TestRandomCuts(t *testing.T) {
-	t.Parallel()
-	p, err := proxy.New("unix", server.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	connString := fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=disable", p.Addr().Port)
-	s := kinds[2].of(open(t, newPool(t, connString, nil), newSchema(t)))
-	exactlyOnce(t, s, func(acknowledged func() int64) {
-		for n := range 100 {
-			fault := proxy.LoseReply
-			if n%4 == 0 {
-				fault = proxy.LoseRequest
-			}
-			storetest.Await(t, "the fault", p.Arm(fault))
-			awaitMore(t, acknowledged, 5) // Else the next meets a connection that is being opened.
-		}
-	})
-}
-
-// TestServerCrash kills the server three times under eight writers.
-func TestServerCrash(t *testing.T) {
-	t.Parallel()
-	own, err := pgserver.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer own.Close()
-	pool := newPool(t, own.ConnString("postgres"), nil)
-	defer pool.Close()
-	if err := postgres.Migrate(t.Context(), pool, postgres.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	db := open(t, pool, postgres.Config{})
-	defer db.Close()
-	exactlyOnce(t, kinds[2].of(db), func(acknowledged func() int64) {
-		for range 3 {
-			awaitMore(t, acknowledged, 100)
-			own.Kill()
-			if err := own.Run(); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		awaitMore(t, acknowledged, 100)
-	})
-}
-
-func awaitMore(t *testing.T, acknowledged func() int64, more int64) {
-	t.Helper()
-	until := acknowledged() + more
-	storetest.Until(t, "acknowledgements", func() bool { return acknowledged() >= until })
 }
 
 // TestStandby has a pool that meets a standby, at first or later. What a standby says may be old.

@@ -2,12 +2,22 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/postgres"
+	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/projected"
 	"github.com/goferry/goferry/schedule"
@@ -48,28 +58,124 @@ func view(s *views, ctx context.Context, key string) ([]string, error) {
 	return shown, err
 }
 
+// writeViews and writeRows are pipelines as users make them.
+var (
+	writeViews = projected.WholeRecord(
+		fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, retry),
+		record.Pending, (*views).Project)
+	writeRows = projected.New(
+		fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, retry),
+		record.Pending, (*rows).ProjectRows)
+	retry = schedule.Exponential(time.Millisecond).Capped(20 * time.Millisecond).And(schedule.Recurs(20))
+)
+
+func newViews(db *postgres.DB) *views  { return postgres.New[string](db, slices.Clone[[]string]) }
+func newLogRows(db *postgres.DB) *rows { return postgres.NewRows[string](db, each, itself) }
+
 // TestKit is the public test of stores, with a schema for every law.
 func TestKit(t *testing.T) {
 	t.Parallel()
 	t.Run("views", func(t *testing.T) {
 		t.Parallel()
-		sim.TestStore(t,
-			projected.WholeRecord(
-				fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, schedule.Stop()),
-				record.Pending, (*views).Project),
-			func(t *testing.T) *views {
-				return postgres.New[string](newDB(t, nil), slices.Clone[[]string])
-			},
-			throttled, sim.AnyText, nth, log, view, (*views).PendingKeys, sim.WithDelete((*views).Delete))
+		k := kitOf[*views]{of: newViews, part: "write views", config: newSchema(t)}
+		sim.TestStore(t, writeViews, k.open,
+			throttled, sim.AnyText, nth, log, view, (*views).PendingKeys,
+			append(k.powers(), sim.WithDelete((*views).Delete))...)
+	})
+	t.Run("rows at once", func(t *testing.T) {
+		t.Parallel()
+		k := kitOf[*rows]{of: newLogRows, part: "write rows", config: newSchema(t)}
+		sim.TestStore(t, writeRows, k.open,
+			throttled, sim.AnyText, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			append(k.powers(), sim.WithDelete((*rows).Delete))...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
-		sim.TestRowStore(t,
-			fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, schedule.Stop()),
-			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear,
-			func(t *testing.T) *rows {
-				return postgres.NewRows[string](newDB(t, nil), each, itself)
-			},
-			throttled, sim.AnyText, nth, log, (*rows).Rows, (*rows).PendingKeys, sim.WithDelete((*rows).Delete))
+		k := kitOf[*rows]{of: newLogRows, config: newSchema(t)}
+		sim.TestRowStore(t, writeRows.Fold,
+			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear, k.open,
+			throttled, sim.AnyText, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			sim.WithDelete((*rows).Delete), sim.WithDial(k.upstream, k.dial), sim.WithSecondHandle(k.again), sim.WithReopen(k.again))
 	})
+}
+
+// kitOf is how the kit opens a kind of store, in one schema: no two of the kit's keys are the same.
+type kitOf[R any] struct {
+	of     func(*postgres.DB) R
+	part   string // that a child plays
+	config postgres.Config
+}
+
+func (k kitOf[R]) powers() []sim.Power {
+	return []sim.Power{
+		sim.WithSecondHandle(k.again), sim.WithReopen(k.again),
+		sim.WithChild(k.start, k.left), sim.WithDial(k.upstream, k.dial), sim.WithServer(k.serve),
+	}
+}
+
+func (k kitOf[R]) on(t *testing.T, connString string) R {
+	t.Helper()
+	return k.of(open(t, newPool(t, connString, nil), k.config))
+}
+
+func (k kitOf[R]) open(t *testing.T) R            { return k.on(t, server.ConnString("postgres")) }
+func (k kitOf[R]) again(t *testing.T, _ R) R      { return k.open(t) }
+func (k kitOf[R]) upstream(*testing.T) string     { return server.Socket() }
+func (k kitOf[R]) dial(t *testing.T, at string) R { return k.on(t, connStringOf(at)) }
+
+func connStringOf(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		host, port = filepath.Dir(address), "5432"
+	}
+	return fmt.Sprintf("host=%s port=%s user=postgres dbname=postgres sslmode=disable", host, port)
+}
+
+// start is another process, whose sessions have its name.
+func (k kitOf[R]) start(t *testing.T, _ string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], server.ConnString("postgres")+" application_name="+k.name(), k.config.Schema)
+	cmd.Env = append(os.Environ(), childMode+"="+k.part)
+	return cmd
+}
+
+func (k kitOf[R]) name() string { return strings.ReplaceAll(k.config.Schema+" "+k.part, " ", "-") }
+
+func (k kitOf[R]) left(t *testing.T, _ string) R {
+	t.Helper()
+	awaitSessionsEnd(t, admin, k.name())
+	return k.open(t)
+}
+
+// serve starts a server for this test alone.
+func (k kitOf[R]) serve(t *testing.T) (store R, kill, restart func()) {
+	t.Helper()
+	own, err := pgserver.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { own.Close() })
+	pool := newPool(t, own.ConnString("postgres"), nil)
+	if err := postgres.Migrate(t.Context(), pool, postgres.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	return k.of(open(t, pool, postgres.Config{})), own.Kill, func() {
+		if err := own.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeForever[R any](of func(*postgres.DB) R, write projected.ProjectedWrite[R, *backends.Error, string, string, string, record, int]) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) error {
+		pool, err := pgxpool.New(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		db, err := postgres.Open(ctx, pool, postgres.Config{Schema: args[1]})
+		if err != nil {
+			return err
+		}
+		return sim.WriteForever(write, of(db), sim.AnyText, nth)
+	}
 }

@@ -145,6 +145,9 @@ func (v *victim) meet(ctx context.Context, kind Kind) {
 	if v.broken == nil {
 		v.judge(op, before, err)
 	}
+	if kind == Delete {
+		before.Log, before.View = nil, nil // As it was, or gone.
+	}
 	if v.broken == nil {
 		v.checkState(before)
 	}
