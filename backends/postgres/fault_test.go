@@ -18,9 +18,7 @@ import (
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/backends/postgres"
-	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
 	"github.com/goferry/goferry/internal/proxy"
-	"github.com/goferry/goferry/schedule"
 )
 
 func none() storetest.Record { return storetest.Record{} }
