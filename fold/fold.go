@@ -148,7 +148,7 @@ func (f *FoldWrite[R, E, K, I, ID, S, O]) attempt(env R, ctx context.Context, ke
 
 // fold steps through inputs from record on, and answers whether any of them changed it.
 func (f *FoldWrite[R, E, K, I, ID, S, O]) fold(record *S, inputs []I, outs []O) (changed bool) {
-	now := *record
+	now := *record // In here: the compiler copies it twice more for every input if it is behind a pointer.
 	for i, in := range inputs {
 		next, out, ch := f.Step(now, in)
 		outs[i] = out
