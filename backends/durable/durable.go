@@ -68,8 +68,8 @@ type Engine interface {
 	// View answers the view of key, nil if there is none.
 	View(ctx context.Context, key string) ([]byte, error)
 
-	// IDs answers which rows key has.
-	IDs(ctx context.Context, key string) ([]string, error)
+	// Present answers which of ids key has a row of, in any order.
+	Present(ctx context.Context, key string, ids []string) ([]string, error)
 
 	// Rows answers the rows of key in the order of their first insertion.
 	Rows(ctx context.Context, key string) ([][]byte, error)

@@ -105,7 +105,7 @@ func TestFailures(t *testing.T) {
 	engine, cause := newMaps(), errors.New("cause")
 	views, rows := durable.New[int](engine, storetest.Show), durable.NewRows[int](engine, storetest.Of, storetest.Entry.Ident)
 	ended, cancel := context.WithCancel(t.Context())
-	record := storetest.Record{Fence: 1}
+	record := storetest.Record{Body: storetest.Log{Entries: []storetest.Entry{{ID: "a"}}}, Fence: 1}
 	calls := map[string]func(context.Context) error{
 		"read":    func(ctx context.Context) error { _, err := views.Read(ctx, 7); return err },
 		"commit":  func(ctx context.Context) error { _, err := views.Commit(ctx, 7, record, record); return err },
@@ -281,6 +281,15 @@ func TestCodecs(t *testing.T) {
 	}
 	if _, err := rows.Missing(ctx, "rows", logged); !errors.Is(err, backends.ErrRefused) {
 		t.Errorf("missing: got %v, want it refused", err)
+	}
+	// Rows that are there are not written again: that this build cannot encode them holds nothing up.
+	mute := rows.WithRows(codec.Codec[string, []byte]{Encode: func(string) ([]byte, error) { return nil, errors.ErrUnsupported }})
+	logged, err = mute.Commit(ctx, "rows", logged, backends.Record[[]int]{Body: []int{1, 3, 4}, Behind: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := mute.ProjectRows(ctx, "rows", logged); err != nil || len(left) != 1 || !errors.Is(left[point{X: 4}], errors.ErrUnsupported) {
+		t.Errorf("got %v, %v, want the row of 4 left", left, err)
 	}
 }
 

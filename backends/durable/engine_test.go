@@ -101,13 +101,15 @@ func (m *maps) View(_ context.Context, key string) (view []byte, err error) {
 	return view, err
 }
 
-func (m *maps) IDs(_ context.Context, key string) (ids []string, err error) {
+func (m *maps) Present(_ context.Context, key string, ids []string) (present []string, err error) {
 	err = m.read(func() {
 		for _, r := range m.rows[key] {
-			ids = append(ids, r.ID)
+			if slices.Contains(ids, r.ID) {
+				present = append(present, r.ID)
+			}
 		}
 	})
-	return ids, err
+	return present, err
 }
 
 func (m *maps) Rows(_ context.Context, key string) (bodies [][]byte, err error) {

@@ -69,35 +69,40 @@ func (s *RowStore[K, B, ID, Row]) WithRows(c codec.Codec[Row, []byte]) *RowStore
 
 // Missing answers which entries of record have no row, in the order in which the record yields them.
 func (s *RowStore[K, B, ID, Row]) Missing(ctx context.Context, key K, record backends.Record[B]) ([]ID, error) {
-	present, err := s.present(ctx, "missing", key)
-	if err != nil {
-		return nil, err
-	}
 	var ids []ID
+	var texts []string
 	for id := range s.of(record.Body) {
 		text, err := s.ids.Encode(id)
 		if err != nil {
 			return nil, refused("missing", key, err)
 		}
-		if !present[text] {
-			ids = append(ids, id)
-		}
+		ids, texts = append(ids, id), append(texts, text)
 	}
-	return ids, nil
-}
-
-// present answers the identities that have a row.
-func (s *RowStore[K, B, ID, Row]) present(ctx context.Context, op string, key K) (map[string]bool, error) {
-	text, err := s.begin(ctx, op, key)
+	present, err := s.present(ctx, "missing", key, texts)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.engine.IDs(ctx, text)
+	var missing []ID
+	for i, id := range ids {
+		if !present[texts[i]] {
+			missing = append(missing, id)
+		}
+	}
+	return missing, nil
+}
+
+// present answers which identities have a row. It asks for no others: a view may have any number of rows.
+func (s *RowStore[K, B, ID, Row]) present(ctx context.Context, op string, key K, ids []string) (map[string]bool, error) {
+	text, err := s.begin(ctx, op, key)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	found, err := s.engine.Present(ctx, text, ids)
 	if err != nil {
 		return nil, failure(ctx, op, key, err)
 	}
-	present := make(map[string]bool, len(ids))
-	for _, id := range ids {
+	present := make(map[string]bool, len(found))
+	for _, id := range found {
 		present[id] = true
 	}
 	return present, nil
@@ -113,7 +118,7 @@ func (s *RowStore[K, B, ID, Row]) Put(ctx context.Context, key K, added []Row) [
 	errs := make([]error, len(added))
 	var rows []StoredRow
 	for i, r := range added {
-		row, _, err := s.encode(s.id(r), r, nil)
+		row, err := s.encode(s.id(r), r)
 		if err != nil {
 			errs[i] = refused("put", key, err)
 			continue
@@ -142,15 +147,26 @@ func (s *RowStore[K, B, ID, Row]) Clear(ctx context.Context, key K, record backe
 
 // ProjectRows is a whole projection: it writes the rows that are missing and clears the marker of record, in one
 // transaction, if the store still holds record. It is a project function as projected.New takes it, and does in one
-// transaction what projected.Rows does in two: a conflict writes no row.
+// call what projected.Rows does in three: a conflict writes no row. It does not ask which rows are missing, but sends
+// all that record yields; those that are there stay as they are.
 //
-// It answers the entries whose row cannot be encoded, and why. The other rows are put then, and the marker stays.
+// It answers the entries whose row is missing and cannot be encoded, and why. The other rows are put then, and the
+// marker stays.
 func (s *RowStore[K, B, ID, Row]) ProjectRows(ctx context.Context, key K, record backends.Record[B]) (map[ID]error, error) {
-	rows, left, err := s.absent(ctx, key, record)
-	if err != nil {
+	var rows []StoredRow
+	left := map[ID]error{}
+	for id, r := range s.of(record.Body) {
+		row, err := s.encode(id, r)
+		if err != nil {
+			left[id] = refused("project", key, err)
+			continue
+		}
+		rows = append(rows, row)
+	}
+	if err := s.forgive(ctx, key, left); err != nil {
 		return nil, err
 	}
-	err = s.fenced(ctx, "project", key, record.Fence, func(text string) error {
+	err := s.fenced(ctx, "project", key, record.Fence, func(text string) error {
 		switch {
 		case len(left) == 0:
 			return s.engine.Settle(ctx, text, record.Fence, nil, rows)
@@ -162,35 +178,32 @@ func (s *RowStore[K, B, ID, Row]) ProjectRows(ctx context.Context, key K, record
 	return left, err
 }
 
-// absent answers the rows that the view does not have, and the entries whose row cannot be encoded.
-func (s *RowStore[K, B, ID, Row]) absent(ctx context.Context, key K, record backends.Record[B]) ([]StoredRow, map[ID]error, error) {
-	present, err := s.present(ctx, "project", key)
-	if err != nil {
-		return nil, nil, err
-	}
-	var rows []StoredRow
-	left := map[ID]error{}
-	for id, r := range s.of(record.Body) {
-		row, there, err := s.encode(id, r, present)
-		switch {
-		case there:
-		case err != nil:
-			left[id] = refused("project", key, err)
-		default:
-			rows = append(rows, row)
+// forgive takes from left the entries that have their row already.
+func (s *RowStore[K, B, ID, Row]) forgive(ctx context.Context, key K, left map[ID]error) error {
+	var ids []ID
+	var texts []string
+	for id := range left {
+		if text, err := s.ids.Encode(id); err == nil {
+			ids, texts = append(ids, id), append(texts, text)
 		}
 	}
-	return rows, left, nil
+	present, err := s.present(ctx, "project", key, texts)
+	for i, id := range ids {
+		if present[texts[i]] {
+			delete(left, id)
+		}
+	}
+	return err
 }
 
-// encode answers a row as it is stored, or that it is present.
-func (s *RowStore[K, B, ID, Row]) encode(id ID, r Row, present map[string]bool) (row StoredRow, there bool, err error) {
+// encode answers a row as it is stored.
+func (s *RowStore[K, B, ID, Row]) encode(id ID, r Row) (StoredRow, error) {
 	text, err := s.ids.Encode(id)
-	if err != nil || present[text] {
-		return StoredRow{}, err == nil, err
+	if err != nil {
+		return StoredRow{}, err
 	}
 	body, err := blob(s.rows, r)
-	return StoredRow{ID: text, Body: body}, false, err
+	return StoredRow{ID: text, Body: body}, err
 }
 
 // Rows answers the rows of key in the order of their first insertion.

@@ -52,9 +52,10 @@
 //
 // # Transactions
 //
-// A commit is one transaction of up to three operations. A projection of a view is one. [RowStore.ProjectRows] is one for up
-// to 125 missing rows (Config.MaxTxnOps less three, and as many as fit Config.MaxRequestBytes), and otherwise several with the
-// clear in the last. Rows are inserted if absent, each by a comparison of its own. There are no leases and no locks.
+// A commit is one transaction of up to three operations. A projection of a view is one. [RowStore.ProjectRows] is one for a record of
+// up to 125 entries (Config.MaxTxnOps less three, and as many as fit Config.MaxRequestBytes), whatever the view holds already. For a
+// larger record it asks first which rows are missing, 125 to a transaction, and writes those, with the clear in the last transaction.
+// Rows are inserted if absent, each by a comparison of its own. There are no leases and no locks.
 //
 // Commits of different keys share no transaction. Sixty-four in one would be several times as many writes a second (the benchmarks
 // of the etcdtest module have both); but one lost answer would leave the outcome of all those keys unknown, and they would all wait for

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 
@@ -48,6 +49,33 @@ func inserts(rows []row) []clientv3.Op {
 			[]clientv3.Op{clientv3.OpPut(r.name, string(value))}, nil)
 	}
 	return ops
+}
+
+// present answers which rows of these names there are. It asks for no others: a view may have any number of rows.
+func (d *DB) present(ctx context.Context, op string, key any, names []string) (map[string]bool, error) {
+	var asked []row
+	for _, name := range names {
+		if 2*len(name) <= d.config.MaxRequestBytes { // It is in the insert twice, so a row with a longer one was never written.
+			asked = append(asked, row{name: name})
+		}
+	}
+	present := map[string]bool{}
+	for _, chunk := range d.chunks(asked) {
+		gets := make([]clientv3.Op, len(chunk))
+		for i, r := range chunk {
+			gets[i] = clientv3.OpGet(r.name, clientv3.WithCountOnly())
+		}
+		answer, err := call(ctx, d, op, key, func(ctx context.Context, kv clientv3.KV) (*clientv3.TxnResponse, error) {
+			return kv.Txn(ctx).Then(gets...).Commit()
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range chunk {
+			present[r.name] = answer.Responses[i].GetResponseRange().Count > 0
+		}
+	}
+	return present, nil
 }
 
 // chunks splits rows into as many as fit one transaction, each with room for a clear.

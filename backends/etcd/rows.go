@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -73,33 +74,26 @@ func (s *RowStore[K, B, ID, Row]) Missing(ctx context.Context, key K, record bac
 	if err != nil {
 		return nil, refused("missing", key, err)
 	}
-	present, err := s.present(ctx, "missing", key, name)
-	if err != nil {
-		return nil, err
-	}
 	var ids []ID
+	var names []string
 	for id := range s.of(record.Body) {
 		text, err := s.ids.Encode(id)
 		if err != nil {
 			return nil, refused("missing", key, err)
 		}
-		if !present[s.db.rows(name)+text] {
-			ids = append(ids, id)
+		ids, names = append(ids, id), append(names, s.db.rows(name)+text)
+	}
+	present, err := s.db.present(ctx, "missing", key, names)
+	if err != nil {
+		return nil, err
+	}
+	var missing []ID
+	for i, id := range ids {
+		if !present[names[i]] {
+			missing = append(missing, id)
 		}
 	}
-	return ids, nil
-}
-
-// present answers the rows that there are, by their names in etcd.
-func (s *RowStore[K, B, ID, Row]) present(ctx context.Context, op string, key K, name string) (map[string]bool, error) {
-	present := map[string]bool{}
-	for kv, err := range s.db.scan(ctx, op, key, s.db.rows(name), clientv3.WithKeysOnly()) {
-		if err != nil {
-			return nil, err
-		}
-		present[string(kv.Key)] = true
-	}
-	return present, nil
+	return missing, nil
 }
 
 // Put writes each of added unless the view has a row of its identity already. It answers one error per row. Rows go to
@@ -148,11 +142,12 @@ func (s *RowStore[K, B, ID, Row]) Clear(ctx context.Context, key K, record backe
 // ProjectRows is a whole projection: it writes the rows that are missing and clears the marker of record. It is the project
 // function of projected.New, and does what projected.Rows does in fewer calls.
 //
-// Up to about 120 rows and the clear are one transaction, which does nothing unless the store still holds record. More rows
-// are several such transactions, of which the last clears: those before it may have written their rows when a later one fails.
+// If record yields up to about 120 rows, they and the clear are one transaction, which does nothing unless the store still holds
+// record, and leaves rows that are there as they are. Of more it asks first which are missing. If those are more than fit one
+// transaction it makes several, of which the last clears: those before it may have written their rows when a later one fails.
 //
-// It answers the entries whose row cannot be encoded or is too large, and why. The other rows are written then, and the
-// marker stays.
+// It answers the entries whose row is missing and cannot be encoded or is too large, and why. The other rows are written then, and
+// the marker stays.
 func (s *RowStore[K, B, ID, Row]) ProjectRows(ctx context.Context, key K, record backends.Record[B]) (map[ID]error, error) {
 	name, err := s.names.Encode(key)
 	if err != nil {
@@ -161,12 +156,15 @@ func (s *RowStore[K, B, ID, Row]) ProjectRows(ctx context.Context, key K, record
 	if record.Fence == 0 {
 		return nil, conflict("project", key)
 	}
-	rows, left, err := s.absent(ctx, key, name, record)
-	if err != nil {
-		return nil, err
+	rows, left := s.encodeAll(key, name, record)
+	chunks := s.db.chunks(rows)
+	if len(chunks) > 1 || len(left) > 0 {
+		if rows, err = s.absent(ctx, key, name, rows, left); err != nil {
+			return nil, err
+		}
+		chunks = s.db.chunks(rows)
 	}
-	held := s.db.record(name)
-	chunks, last := s.db.chunks(rows), []row(nil)
+	held, last := s.db.record(name), []row(nil)
 	if n := len(chunks); n > 0 && len(left) == 0 {
 		chunks, last = chunks[:n-1], chunks[n-1]
 	}
@@ -182,26 +180,45 @@ func (s *RowStore[K, B, ID, Row]) ProjectRows(ctx context.Context, key K, record
 	return nil, s.db.refenced(ctx, "project", key, held, record.Fence, then...)
 }
 
-// absent answers the rows that the view does not have, and the entries whose row cannot be written.
-func (s *RowStore[K, B, ID, Row]) absent(ctx context.Context, key K, name string, record backends.Record[B]) ([]row, map[ID]error, error) {
-	present, err := s.present(ctx, "project", key, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	var rows []row
-	left := map[ID]error{}
+// encodeAll answers the rows of record, each once, and the entries whose row cannot be written.
+func (s *RowStore[K, B, ID, Row]) encodeAll(key K, name string, record backends.Record[B]) (rows []row, left map[ID]error) {
+	left = map[ID]error{}
+	seen := map[string]bool{}
 	for id, r := range s.of(record.Body) {
 		encoded, err := s.encode(name, id, r)
 		switch {
-		case present[encoded.name]:
 		case err != nil:
 			left[id] = refused("project", key, err)
-		default:
-			present[encoded.name] = true // A second row of the same identity is no row.
+		case !seen[encoded.name]:
+			seen[encoded.name] = true
 			rows = append(rows, encoded)
 		}
 	}
-	return rows, left, nil
+	return rows, left
+}
+
+// absent answers those of rows that are not there, and takes from left the entries that have their row already.
+func (s *RowStore[K, B, ID, Row]) absent(ctx context.Context, key K, name string, rows []row, left map[ID]error) ([]row, error) {
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.name)
+	}
+	unwritable := map[string]ID{}
+	for id := range left {
+		if text, err := s.ids.Encode(id); err == nil {
+			unwritable[s.db.rows(name)+text] = id
+		}
+	}
+	present, err := s.db.present(ctx, "project", key, slices.AppendSeq(names, maps.Keys(unwritable)))
+	if err != nil {
+		return nil, err
+	}
+	for name, id := range unwritable {
+		if present[name] {
+			delete(left, id)
+		}
+	}
+	return slices.DeleteFunc(rows, func(r row) bool { return present[r.name] }), nil
 }
 
 // Rows answers the rows of key in the order of their first insertion.

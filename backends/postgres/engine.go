@@ -146,8 +146,11 @@ func (e engine) View(ctx context.Context, key string) (view []byte, err error) {
 	return view, failure(ctx, err)
 }
 
-func (e engine) IDs(ctx context.Context, key string) ([]string, error) {
-	return column[string](ctx, e, e.sql.ids, key)
+func (e engine) Present(ctx context.Context, key string, ids []string) ([]string, error) {
+	if err := e.check(ids...); err != nil {
+		return nil, failure(ctx, err)
+	}
+	return column[string](ctx, e, e.sql.present, key, ids)
 }
 
 func (e engine) Rows(ctx context.Context, key string) ([][]byte, error) {

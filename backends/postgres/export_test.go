@@ -32,5 +32,5 @@ func MigrateFiles(ctx context.Context, pool *pgxpool.Pool, schema string, files 
 
 // ReadSQL answers the statements that a sweeper and a fold run all the time.
 func (d *DB) ReadSQL() map[string]string {
-	return map[string]string{"read": d.sql.read, "behind": d.sql.behind, "keys": d.sql.keys, "ids": d.sql.ids}
+	return map[string]string{"read": d.sql.read, "behind": d.sql.behind, "keys": d.sql.keys, "present": d.sql.present}
 }

@@ -7,8 +7,8 @@ import "strings"
 //
 // Arguments are arrays, one element per operation, with their types written out: the simple protocol sends text.
 type queries struct {
-	create, update, settle, put, remove string
-	read, view, rows, ids, keys, behind string
+	create, update, settle, put, remove     string
+	read, view, rows, present, keys, behind string
 }
 
 func newQueries(schema string) queries {
@@ -71,11 +71,11 @@ WITH gone AS (
 SELECT 1::bigint FROM gone`),
 
 		// A standby would say that nothing is pending, or that a key is not there.
-		read:   in.Replace(`SELECT pg_is_in_recovery(), fence, behind, body FROM (SELECT) AS always LEFT JOIN SCHEMA.record ON key = $1::text`),
-		view:   in.Replace(`SELECT view FROM SCHEMA.record WHERE key = $1::text AND view IS NOT NULL`),
-		rows:   in.Replace(`SELECT body FROM SCHEMA.view_row WHERE key = $1::text ORDER BY seq`),
-		ids:    in.Replace(`SELECT id FROM SCHEMA.view_row WHERE key = $1::text`),
-		keys:   in.Replace(`SELECT key FROM SCHEMA.record WHERE key >= $1::text ORDER BY key LIMIT $2::int`),
-		behind: in.Replace(`SELECT key FROM SCHEMA.record WHERE behind AND key >= $1::text ORDER BY key LIMIT $2::int`),
+		read:    in.Replace(`SELECT pg_is_in_recovery(), fence, behind, body FROM (SELECT) AS always LEFT JOIN SCHEMA.record ON key = $1::text`),
+		view:    in.Replace(`SELECT view FROM SCHEMA.record WHERE key = $1::text AND view IS NOT NULL`),
+		rows:    in.Replace(`SELECT body FROM SCHEMA.view_row WHERE key = $1::text ORDER BY seq`),
+		present: in.Replace(`SELECT id FROM SCHEMA.view_row WHERE key = $1::text AND id = ANY ($2::text[])`),
+		keys:    in.Replace(`SELECT key FROM SCHEMA.record WHERE key >= $1::text ORDER BY key LIMIT $2::int`),
+		behind:  in.Replace(`SELECT key FROM SCHEMA.record WHERE behind AND key >= $1::text ORDER BY key LIMIT $2::int`),
 	}
 }

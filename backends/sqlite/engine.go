@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/durable"
@@ -105,8 +106,21 @@ func (e engine) View(ctx context.Context, key string) ([]byte, error) {
 	return view, nil
 }
 
-func (e engine) IDs(ctx context.Context, key string) ([]string, error) {
-	return column[string](ctx, e, selectIDs, key)
+func (e engine) Present(ctx context.Context, key string, ids []string) ([]string, error) {
+	var present []string
+	for chunk := range slices.Chunk(ids, presentAtOnce) {
+		args := make([]any, 1+presentAtOnce)
+		args[0] = key
+		for i := range presentAtOnce {
+			args[1+i] = chunk[min(i, len(chunk)-1)] // The last again, to fill the statement.
+		}
+		found, err := column[string](ctx, e, selectPresent, args...)
+		if err != nil {
+			return nil, err
+		}
+		present = append(present, found...)
+	}
+	return present, nil
 }
 
 func (e engine) Rows(ctx context.Context, key string) ([][]byte, error) {

@@ -244,7 +244,7 @@ func TestListingsUseTheIndex(t *testing.T) {
 		{selectBehind, []any{"", page}, "SEARCH record USING COVERING INDEX record_behind"},
 		{selectKeys, []any{"", page}, "SEARCH record USING COVERING INDEX sqlite_autoindex_record_1"},
 		{selectRecord, []any{"k"}, "SEARCH record USING INDEX sqlite_autoindex_record_1"},
-		{selectIDs, []any{"k"}, "SEARCH row USING COVERING INDEX sqlite_autoindex_row_1"},
+		{selectPresent, append([]any{"k"}, slices.Repeat([]any{"a"}, presentAtOnce)...), "SEARCH row USING COVERING INDEX sqlite_autoindex_row_1 (key=? AND id=?)"},
 	}
 	for _, tt := range tests {
 		rows, err := db.readers.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+readSQL[tt.stmt], tt.args...)

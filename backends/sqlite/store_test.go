@@ -67,10 +67,11 @@ func TestGroupCommit(t *testing.T) {
 	t.Logf("%.3f transactions a commit", float64(got.Transactions)/float64(got.Operations))
 }
 
-// TestStatements counts what single calls cost: a commit is one statement, a projection one transaction.
+// TestStatements counts what single calls cost: a commit is one statement, a projection one transaction, with one statement for
+// 64 rows in it.
 func TestStatements(t *testing.T) {
 	t.Parallel()
-	const n = 10
+	const n, inserts = 64 + 8 + 1, 3
 	body := storetest.Log{}
 	for i := range n {
 		body, _, _ = storetest.With(body, storetest.Entry{ID: fmt.Sprint(i)})
@@ -83,8 +84,8 @@ func TestStatements(t *testing.T) {
 	}{
 		{"commit", 0, false, 1, 1},
 		{"commit and project a view", 0, true, 1 + 1, 2},
-		{"commit and project rows", 1, true, 1 + n + 1, 3},
-		{"commit and project rows at once", 2, true, 1 + n + 1, 2},
+		{"commit and project rows", 1, true, 1 + inserts + 1, 3},
+		{"commit and project rows at once", 2, true, 1 + inserts + 1, 2},
 	}
 	for _, tt := range tests {
 		db := open(t, newFile(t), sqlite.Config{})

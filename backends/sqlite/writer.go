@@ -55,12 +55,25 @@ func (t *tx) answer(stmt statement, args []any, to ...any) error {
 	return err
 }
 
-// insert writes the rows that are not there.
+// insert writes the rows that are not there, as many to a statement as there is one for.
 func (t *tx) insert(key string, rows []durable.StoredRow) error {
-	for _, r := range rows {
-		if _, err := t.changed(insertRow, key, r.ID, r.Body); err != nil {
+	for len(rows) > 0 {
+		stmt, n := insert1, 1
+		switch {
+		case len(rows) >= 64:
+			stmt, n = insert64, 64
+		case len(rows) >= 8:
+			stmt, n = insert8, 8
+		}
+		args := make([]any, 0, 1+2*n)
+		args = append(args, key)
+		for _, r := range rows[:n] {
+			args = append(args, r.ID, r.Body)
+		}
+		if _, err := t.changed(stmt, args...); err != nil {
 			return err
 		}
+		rows = rows[n:]
 	}
 	return nil
 }

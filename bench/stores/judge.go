@@ -73,6 +73,7 @@ func (m measured) counts(shared float64) (goals []goal) {
 	if m.total("seq1", statements) > 0 {
 		most("statements per commit, seq1", m.per("seq1", statements, commits), 1)
 		most("statements per commit, 64 keys", m.per("64 keys", statements, commits), 1)
+		most("statements per commit and projection, proj64", m.per("proj64", statements, commits), 3)
 	}
 	return goals
 }

@@ -95,7 +95,7 @@ func TestCodecs(t *testing.T) {
 		t.Errorf("got %v, %v, want nothing left", left, err)
 	}
 	wantRaw(t, client, "rows/r/7%2F8", "6162")
-	wantRaw(t, client, "rows/v/7%2F8/1%2F1", "\x003162")
+	wantRaw(t, client, "rows/v/7%2F8/1%2F1", "\x013162")
 	if got, err := rows.Rows(t.Context(), key); !slices.Equal(got, []string{"0a", "1b"}) || err != nil {
 		t.Errorf("got rows %q, %v", got, err)
 	}
