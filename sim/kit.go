@@ -90,10 +90,11 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	remove, err1 := power[func(R, context.Context, K, S) error]("WithDelete", p.delete)
 	reopen, err2 := power[func(*testing.T, R) R]("WithReopen", p.reopen)
 	second, err3 := power[func(*testing.T, R) R]("WithSecondHandle", p.second)
-	left, err4 := power[func(*testing.T, string) R]("WithChild", p.open)
+	left, err4 := power[func(*testing.T, string) R]("WithChild", p.left)
 	dial, err5 := power[func(*testing.T, string) R]("WithDial", p.dial)
 	server, err6 := power[func(*testing.T) (R, func(), func())]("WithServer", p.server)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, subject.Prepare()); err != nil {
+	limits, err7 := limitsOf[K, I](p.limits)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, subject.Prepare()); err != nil {
 		t.Fatalf("sim: %v", err)
 	}
 	subject.Delete = remove
@@ -118,7 +119,8 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	not.unless(has.Delete, "delete and create again", "WithDelete")
 	not.unless(has.Reopen, "durability over a restart", "WithReopen")
 	not.unless(has.Second, "two handles on the same data", "WithSecondHandle")
-	f := faults{powers: p, untried: &not, newKey: subject.NumberedKey}
+	f := faults{p: p, untried: &not, broken: fail, newKey: subject.NumberedKey, limits: limits}
+	f.open = func(t *testing.T) *kit.Store { return subject.Open(open(t)) }
 	if left != nil {
 		f.left = func(t *testing.T, dir string) *kit.Store { return subject.Open(left(t, dir)) }
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/goferry/goferry/sim/internal/kit"
@@ -9,9 +10,12 @@ import (
 // faults are what goes wrong outside of a store: in its process, on its disk, in its network. A function whose power was
 // not given is nil.
 type faults struct {
-	powers
 	*untried
+	p       powers
+	broken  func(*testing.T, *kit.Violation)
 	newKey  func() (int, any)
+	limits  []kit.Limit
+	open    func(t *testing.T) *kit.Store
 	left    func(t *testing.T, dir string) *kit.Store
 	through func(t *testing.T, addr string) *kit.Store
 	served  func(t *testing.T) (store *kit.Store, kill, restart func())
@@ -19,17 +23,18 @@ type faults struct {
 
 // run tries what the powers allow, each in a subtest.
 func (f faults) run(t *testing.T) {
-	child := child{start: f.start, open: f.left, newKey: f.newKey, seed: f.seed, broken: fail}
-	network := network{faults: f, broken: fail}
+	child := child{start: f.p.start, open: f.left, newKey: f.newKey, seed: f.p.seed, broken: f.broken}
+	network := network{f}
 	for _, part := range []struct {
 		name, power string
 		given       bool
 		try         func(*testing.T) error
 	}{
+		{"limits", "WithLimit", len(f.limits) > 0, f.checkLimits},
 		{"killed processes", "WithChild", f.left != nil, child.kills},
-		{"power cuts", "WithChild and WithPowerCuts", f.left != nil && f.cuts, child.powerCuts},
-		{"slow syncs", "WithChild and WithSyncFaults", f.left != nil && f.syncs, child.slowSyncs},
-		{"failing syncs", "WithChild and WithSyncFaults", f.left != nil && f.syncs, child.failingSyncs},
+		{"power cuts", "WithChild and WithPowerCuts", f.left != nil && f.p.cuts, child.powerCuts},
+		{"slow syncs", "WithChild and WithSyncFaults", f.left != nil && f.p.syncs, child.slowSyncs},
+		{"failing syncs", "WithChild and WithSyncFaults", f.left != nil && f.p.syncs, child.failingSyncs},
 		{"lost requests and replies", "WithDial", f.through != nil, network.losses},
 		{"connections cut at random", "WithDial", f.through != nil, network.cuts},
 		{"killed servers", "WithServer", f.served != nil, network.kills},
@@ -46,4 +51,15 @@ func (f faults) run(t *testing.T) {
 			})
 		}
 	}
+}
+
+func (f faults) checkLimits(t *testing.T) error {
+	for n, l := range f.limits {
+		t.Run(fmt.Sprintf("%d %v", n+1, l.Err), func(t *testing.T) {
+			if v := l.Check(t.Context(), f.open(t)); v != nil {
+				f.broken(t, v)
+			}
+		})
+	}
+	return nil
 }

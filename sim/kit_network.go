@@ -11,15 +11,12 @@ import (
 )
 
 // network is what a test does to the connections of a store, and to its server.
-type network struct {
-	faults
-	broken func(*testing.T, *kit.Violation)
-}
+type network struct{ faults }
 
 // wire opens the store twice: through a proxy, and beside it.
 func (n network) wire(t *testing.T) *kit.Wire {
 	t.Helper()
-	addr, kind := n.upstream(t), "tcp"
+	addr, kind := n.p.upstream(t), "tcp"
 	if strings.HasPrefix(addr, "/") {
 		kind = "unix"
 	}
@@ -46,10 +43,10 @@ func (n network) losses(t *testing.T) error {
 
 func (n network) cuts(t *testing.T) error {
 	w, witness := n.wire(t), kit.NewWitness(n.newKey)
-	if v := w.Cut(t.Context(), witness, rand.New(rand.NewPCG(n.seed, 3))); v != nil {
+	if v := w.Cut(t.Context(), witness, rand.New(rand.NewPCG(n.p.seed, 3))); v != nil {
 		n.broken(t, v)
 	}
-	t.Logf("sim: %d acknowledgements under cuts, seed %d", witness.Acks(), n.seed)
+	t.Logf("sim: %d acknowledgements under cuts, seed %d", witness.Acks(), n.p.seed)
 	return nil
 }
 

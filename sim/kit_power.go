@@ -2,12 +2,21 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 	"text/tabwriter"
+
+	"github.com/goferry/goferry/sim/internal/kit"
 )
+
+// givenLimit is a kit.Limit whose functions cannot be checked before the store is known.
+type givenLimit struct {
+	err        error
+	fits, over any
+}
 
 // Power is something more that [TestStore] and [TestRowStore] may use, or how they go about it.
 type Power func(*powers)
@@ -15,9 +24,10 @@ type Power func(*powers)
 type powers struct {
 	delete, reopen, second any
 	start                  func(t *testing.T, dir string) *exec.Cmd
-	open                   any // of what start's process has left
+	left                   any // opens what start's process has left
 	upstream               func(t *testing.T) (addr string)
 	dial, server           any
+	limits                 []givenLimit
 	cuts, syncs            bool
 	virtual, seeded        bool
 	seed                   uint64
@@ -51,7 +61,7 @@ func WithSecondHandle[R any](second func(t *testing.T, env R) R) Power {
 //
 // What the process has sent to a server must have been done, or be out of the way, when open returns.
 func WithChild[R any](start func(t *testing.T, dir string) *exec.Cmd, open func(t *testing.T, dir string) R) Power {
-	return func(p *powers) { p.start, p.open = start, open }
+	return func(p *powers) { p.start, p.left = start, open }
 }
 
 // WithPowerCuts has the child of [WithChild] write to a disk of its own, an ext4 in a file, whose power is cut five times:
@@ -77,6 +87,13 @@ func WithServer[R any](start func(t *testing.T) (env R, kill, restart func())) P
 	return func(p *powers) { p.server = start }
 }
 
+// WithLimit says what the store refuses as too large: fits makes the inputs of a call, on a new key, that is just within a
+// limit, over those of one that exceeds it, be it as a record, as a row or a view, or in the number of rows. The error must
+// be tooLarge, by errors.Is, and its NotWritten answer true. It may be given for each of several limits.
+func WithLimit[K comparable, I any](tooLarge error, fits, over func(key K) []I) Power {
+	return func(p *powers) { p.limits = append(p.limits, givenLimit{tooLarge, fits, over}) }
+}
+
 // WithVirtualTime runs every subtest in a synctest bubble: for stores without sockets, files or goroutines that outlive
 // them, which then wait for nothing. Its number of histories does not depend on the machine.
 func WithVirtualTime() Power { return func(p *powers) { p.virtual = true } }
@@ -92,6 +109,19 @@ func given(all []Power) (p powers) {
 		power(&p)
 	}
 	return p
+}
+
+// limitsOf answers the limits of a store with such keys and inputs.
+func limitsOf[K comparable, I any](all []givenLimit) (limits []kit.Limit, err error) {
+	for _, given := range all {
+		fits, fitsErr := power[func(K) []I]("WithLimit", given.fits)
+		over, overErr := power[func(K) []I]("WithLimit", given.over)
+		err = errors.Join(err, fitsErr, overErr)
+		limits = append(limits, kit.Limit{
+			Err: given.err, Fits: func(key any) any { return fits(key.(K)) }, Over: func(key any) any { return over(key.(K)) },
+		})
+	}
+	return limits, err
 }
 
 // power answers a function that was given, which cannot be checked before the store is known.

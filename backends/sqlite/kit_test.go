@@ -70,37 +70,68 @@ func TestKit(t *testing.T) {
 	t.Parallel()
 	t.Run("views", func(t *testing.T) {
 		t.Parallel()
-		sim.TestStore(t, writeViews,
-			func(t *testing.T) *views { return newViews(openKit(t, newFile(t))) },
+		k := kitOf[*views]{newViews, "write views", map[*views]file{}}
+		sim.TestStore(t, writeViews, k.open,
 			throttled, sim.AnyBytes, nth, log, view, (*views).PendingKeys,
-			append(powers(newViews, "write views"), sim.WithDelete((*views).Delete))...)
+			append(k.powers(), sim.WithDelete((*views).Delete))...)
 	})
 	t.Run("rows at once", func(t *testing.T) {
 		t.Parallel()
-		sim.TestStore(t, writeRows,
-			func(t *testing.T) *rows { return newLogRows(openKit(t, newFile(t))) },
+		k := kitOf[*rows]{newLogRows, "write rows", map[*rows]file{}}
+		sim.TestStore(t, writeRows, k.open,
 			throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys,
-			append(powers(newLogRows, "write rows"), sim.WithDelete((*rows).Delete))...)
+			append(k.powers(), sim.WithDelete((*rows).Delete))...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
+		k := kitOf[*rows]{newLogRows, "", map[*rows]file{}}
 		sim.TestRowStore(t, writeRows.Fold,
-			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear,
-			func(t *testing.T) *rows { return newLogRows(openKit(t, newFile(t))) },
-			throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys, sim.WithDelete((*rows).Delete))
+			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear, k.open,
+			throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			sim.WithDelete((*rows).Delete), sim.WithReopen(k.reopen), sim.WithSecondHandle(k.second))
 	})
 }
 
+// kitOf is how the kit opens a kind of store.
+type kitOf[R comparable] struct {
+	of     func(*sqlite.DB) R
+	part   string     // that a child plays
+	opened map[R]file // The kit opens one after the other.
+}
+
+type file struct {
+	path string
+	db   *sqlite.DB
+}
+
 // powers are what the kit may do to a file and the processes that use it.
-func powers[R any](of func(*sqlite.DB) R, part string) []sim.Power {
-	at := func(dir string) string { return filepath.Join(dir, "store.db") }
+func (k kitOf[R]) powers() []sim.Power {
 	return []sim.Power{
-		sim.WithChild(
-			func(t *testing.T, dir string) *exec.Cmd { return child(t, part, at(dir)) },
-			func(t *testing.T, dir string) R { return of(openKit(t, at(dir))) }),
-		sim.WithPowerCuts(), sim.WithSyncFaults(),
+		sim.WithReopen(k.reopen), sim.WithSecondHandle(k.second), sim.WithChild(k.start, k.left), sim.WithPowerCuts(), sim.WithSyncFaults(),
 	}
 }
+
+func (k kitOf[R]) at(t *testing.T, path string) R {
+	t.Helper()
+	db := open(t, path, kitConfig())
+	store := k.of(db)
+	k.opened[store] = file{path, db}
+	return store
+}
+
+func (k kitOf[R]) open(t *testing.T) R { return k.at(t, newFile(t)) }
+
+func (k kitOf[R]) second(t *testing.T, store R) R { return k.at(t, k.opened[store].path) }
+
+func (k kitOf[R]) reopen(t *testing.T, store R) R {
+	k.opened[store].db.Close()
+	return k.second(t, store)
+}
+
+func (k kitOf[R]) start(t *testing.T, dir string) *exec.Cmd { return child(t, k.part, fileIn(dir)) }
+func (k kitOf[R]) left(t *testing.T, dir string) R          { return k.at(t, fileIn(dir)) }
+
+func fileIn(dir string) string { return filepath.Join(dir, "store.db") }
 
 // relaxed is an environment variable that makes the stores of TestKit lose what they acknowledge when the power is cut.
 const relaxed = "GOFERRY_SQLITE_RELAXED"
@@ -110,11 +141,6 @@ func kitConfig() (config sqlite.Config) {
 		config.Durability = sqlite.Relaxed
 	}
 	return config
-}
-
-func openKit(t *testing.T, path string) *sqlite.DB {
-	t.Helper()
-	return open(t, path, kitConfig())
 }
 
 func writeForever[R any](of func(*sqlite.DB) R, write projected.ProjectedWrite[R, *backends.Error, string, string, string, record, int]) func(context.Context, []string) error {

@@ -166,6 +166,10 @@ func (s *Subject[R, E, K, I, ID, S, O]) openCalls(env R, store *Store) {
 		outcomes, err := bound(do, retry).Call(ctx, key.(K), inputs)
 		return AnswersOf(outcomes), err
 	}
+	store.Submit = func(ctx context.Context, key, inputs any) ([]Answer, error) {
+		outcomes, err := bound(Direct, never).Call(ctx, key.(K), inputs.([]I))
+		return AnswersOf(outcomes), err
+	}
 	store.Resume = func(do Do, retry schedule.Schedule, ctx context.Context, key any) (map[any]error, error) {
 		left, err := bound(do, retry).Resume(ctx, key.(K))
 		return erasedLeft(left), err

@@ -38,6 +38,8 @@ type Store struct {
 	// Call and Resume are the user's ProjectedWrite, with its operations performed by do.
 	Call   func(do Do, retry schedule.Schedule, ctx context.Context, key any, ns []int) ([]Answer, error)
 	Resume func(do Do, retry schedule.Schedule, ctx context.Context, key any) (left map[any]error, err error)
+	// Submit is a call, not retried, of inputs that the user has made.
+	Submit func(ctx context.Context, key, inputs any) ([]Answer, error)
 
 	// Failure makes a failure of the user's type, and Typed knows one.
 	Failure func() error

@@ -160,6 +160,8 @@ func TestCrowdsFindBrokenRules(t *testing.T) {
 	t.Parallel()
 	tests := []broken{
 		{"compare and write are two steps", rules{fenceInTwoSteps: true}, false, kit.AddUp},
+		{"compare and write are two steps, in every order", rules{fenceInTwoSteps: true}, false, kit.Linear},
+		{"a commit is seen before it is refused", rules{dirtyReads: true}, false, kit.Linear},
 		{"compare and clear are two steps", rules{projectInTwoSteps: true}, false, kit.OneLands},
 		{"a group commit fails its neighbours", rules{poisonsOthers: true}, false, kit.Neighbours},
 		{"the view lags", rules{viewLags: true, takesTime: true}, false, kit.Backwards},

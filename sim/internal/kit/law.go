@@ -97,6 +97,8 @@ var (
 		"Of projections of one record at once exactly one may succeed: compare and clear in one atomic step."}
 	Neighbours = Law{"keys do not disturb one another",
 		"A write must not fail because of another key: if writes share a transaction, answer each on its own."}
+	Linear = Law{"one order explains what everybody saw",
+		"A commit must take effect at one moment between its call and its answer, and be seen by every read that begins later: look for reads of what is not committed yet, of replicas, and for a fence that is compared too early."}
 	Backwards = Law{"a reader never sees the store go back",
 		"Read and View must see everything that was seen before: no replica that lags, no cache."}
 )

@@ -38,13 +38,13 @@ func (f *failure) NotWritten() bool { return !f.unknown }
 
 // rules are what is wrong with a stranger's store, nothing if all are false.
 type rules struct {
-	failsOnAbsent, readsOld, answersOldFence, acksOnly, ignoresFence, fenceInTwoSteps, plainConflict                                  bool
-	hiddenRetry, refusesAfterWriting, rewinds, clearsMarker, poisonsOthers, viewBeforeFence                                           bool
-	appliesReplays, appendsInPlace, rejectsSecond, joinsIDs, foldsCase                                                                bool
-	unfencedProject, projectsTwice, projectInTwoSteps, noView, viewLags, panics                                                       bool
-	listsNothing, listsForEver, listsOnce                                                                                             bool
-	nothingMissing, allMissing, putAnswersOne, putsTwice, putsNothing                                                                 bool
-	deleteIgnoresFence, deleteKeepsView, reusesFences, forgetsMarker, forgetsLog, cachesReads, takesTime, listsLocked, unsureConflict bool
+	failsOnAbsent, readsOld, answersOldFence, acksOnly, ignoresFence, fenceInTwoSteps, plainConflict                                              bool
+	hiddenRetry, refusesAfterWriting, rewinds, clearsMarker, poisonsOthers, viewBeforeFence                                                       bool
+	appliesReplays, appendsInPlace, rejectsSecond, joinsIDs, foldsCase                                                                            bool
+	unfencedProject, projectsTwice, projectInTwoSteps, noView, viewLags, panics                                                                   bool
+	listsNothing, listsForEver, listsOnce                                                                                                         bool
+	nothingMissing, allMissing, putAnswersOne, putsTwice, putsNothing                                                                             bool
+	deleteIgnoresFence, deleteKeepsView, reusesFences, forgetsMarker, forgetsLog, cachesReads, takesTime, dirtyReads, listsLocked, unsureConflict bool
 }
 
 // cell is what the store has of a key.
@@ -140,6 +140,12 @@ func (s *store) Write(ctx context.Context, key string, read, next record) (store
 	}
 	if s.takesTime {
 		time.Sleep(time.Millisecond)
+	}
+	if s.dirtyReads {
+		var before record
+		s.locked(func() { before, s.cell(key).Log = s.cell(key).record, next.Log })
+		time.Sleep(time.Millisecond)
+		s.locked(func() { s.cell(key).Log = before.Log })
 	}
 	s.locked(func() { stored, err = s.write(key, read, next) })
 	if ctx.Err() != nil && err == nil {

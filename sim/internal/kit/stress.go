@@ -25,6 +25,7 @@ func Stress(t T, effort Effort) {
 		{OneLands, crowd.projections},
 		{Neighbours, crowd.neighbours},
 		{Definite, crowd.cancelled},
+		{Linear, crowd.linear},
 	} {
 		t.Run("at once: "+part.law.Name, func(t T, store *Store) {
 			c := crowd{ctx: t.Context(), store: store, key: store.NewKey(), effort: effort}
