@@ -183,10 +183,13 @@ func (f *Ferry[K, I, O]) giveUp() (drained bool) {
 		}
 		f.place(l)
 	}
-	out := slices.Collect(f.flying.all)
+	var out []*callContext[K, I, O]
+	for b := range f.flying.all {
+		out = append(out, b.context)
+	}
 	f.mu.Unlock()
-	for _, b := range out {
-		b.end(false)
+	for _, c := range out {
+		c.end(false)
 	}
 	var grace <-chan time.Time
 	if f.cfg.CancelGrace >= 0 {

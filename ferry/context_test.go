@@ -47,6 +47,24 @@ func TestL22TheCallHasTheValuesOfTheFirstCallerStillWaiting(t *testing.T) {
 	})
 }
 
+// A worker uses the books of a batch again. A context that a call kept is none the wiser.
+func TestAnEndedContextHasNoCallersOfLaterBatches(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		p := open(t, ferry.Config{MaxInFlight: 1})
+		var kept []context.Context
+		for range 20 { // Under the race detector, not every pool gives back what it got.
+			p.submit("a")
+			for _, ctx := range kept {
+				if got := ferry.Callers(ctx); len(got) != 0 {
+					t.Errorf("callers of an ended call: got %d, want none", len(got))
+				}
+			}
+			kept = append(kept, p.trip("a").ctx)
+			p.land("a")
+		}
+	})
+}
+
 func TestCallersElsewhereAreNone(t *testing.T) {
 	t.Parallel()
 	if got := ferry.Callers(t.Context()); got != nil {

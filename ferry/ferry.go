@@ -19,6 +19,7 @@ type Ferry[K comparable, I, O any] struct {
 	clock     clock
 	checkHash bool      // K may hold a value that cannot be hashed
 	idle      sync.Pool // of *waiter, whose callers have their answers
+	batches   sync.Pool // of *batch, likewise
 
 	// One lock guards all that follows and every lane, waiter and batch, unless their fields say otherwise. It is
 	// held for a few steps of pointers at a time, never while user code runs.
@@ -79,6 +80,7 @@ func PerKeyWeighed[K comparable, I, O any](cfg Config, keyOf func(I) K, weigh fu
 		drained:   make(chan struct{}),
 	}
 	f.idle.New = func() any { return newWaiter[K, I, O]() }
+	f.batches.New = func() any { return &batch[K, I, O]{} }
 	f.linger.start(&f.mu, f.clock, f.cfg.Linger, f.endLinger)
 	longest := f.cfg.BatchTimeout + f.cfg.CancelGrace
 	if f.cfg.BatchTimeout > 0 && f.cfg.CancelGrace >= 0 && longest > 0 { // A sum that wraps around is never over.

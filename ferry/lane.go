@@ -259,7 +259,8 @@ func (f *Ferry[K, I, O]) fill(b *batch[K, I, O], l *lane[K, I, O], now time.Dura
 	}
 	first := l.queue.head.value
 	b.lane, b.key, b.lanes = l, l.key, len(f.lanes)
-	b.values, b.oldest = first.ctx, first.node.since
+	b.oldest = first.node.since
+	b.context.batch, b.context.first, b.context.start = b, first.ctx, now
 	b.ins = make([]I, 0, n)
 	for range n {
 		w := l.queue.head.value

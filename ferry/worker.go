@@ -17,7 +17,7 @@ import (
 type worker[K comparable, I, O any] struct {
 	wake  chan struct{}   // a message means work, closing means leave
 	batch *batch[K, I, O] // the one under way, nil while there is none
-	spare *batch[K, I, O] // for the next, made before the lock is taken
+	spare *batch[K, I, O] // for the next, made ready before the lock is taken
 }
 
 // work is the life of a worker. It begins with finishing done, if that is not nil.
@@ -43,7 +43,7 @@ func (f *Ferry[K, I, O]) work(done *batch[K, I, O]) {
 // false if me should leave.
 func (f *Ferry[K, I, O]) next(me *worker[K, I, O]) (stay bool) {
 	if me.spare == nil {
-		me.spare = newBatch(f)
+		me.spare = f.newBatch()
 	}
 	now := f.clock.now()
 	var waiters list[*waiter[K, I, O]]
@@ -72,6 +72,7 @@ func (f *Ferry[K, I, O]) next(me *worker[K, I, O]) (stay bool) {
 	f.mu.Unlock()
 	if done != nil {
 		done.answer(waiters, done.err)
+		f.reuse(done)
 	}
 	return stay
 }
@@ -91,7 +92,7 @@ func (f *Ferry[K, I, O]) settle(b *batch[K, I, O]) list[*waiter[K, I, O]] {
 	if waiters.len == 0 {
 		return waiters
 	}
-	b.waiters = list[*waiter[K, I, O]]{}
+	b.waiters, b.context.batch = list[*waiter[K, I, O]]{}, nil
 	f.flying.remove(&b.node)
 	for w := range waiters.all {
 		w.state = settled
