@@ -3,11 +3,13 @@ package postgres
 import "strings"
 
 // queries are the statements, with the tables of one schema. Each write of records compares the fence itself and
-// raises it, and locks records in the order of their keys, so that two groups never wait for each other.
+// raises it, and locks records in the order of their keys, so that two groups never wait for each other. A lone write has
+// nothing to order, and a statement that is a fifth faster.
 //
 // Arguments are arrays, one element per operation, with their types written out: the simple protocol sends text.
 type queries struct {
 	create, update, settle, put, remove     string
+	updateOne, settleOne                    string
 	read, view, rows, present, keys, behind string
 }
 
@@ -33,6 +35,11 @@ UPDATE SCHEMA.record SET fence = nextval('SCHEMA.fence'), behind = record.behind
 FROM op JOIN held USING (n) WHERE record.key = op.key AND record.fence = op.fence
 RETURNING n, record.fence, record.behind`),
 
+		updateOne: in.Replace(`
+UPDATE SCHEMA.record SET fence = nextval('SCHEMA.fence'), behind = behind OR $3::bool, body = $4::bytea
+WHERE key = $1::text AND fence = $2::bigint
+RETURNING 1::bigint, fence, behind`),
+
 		// keys, fences, whether there is a view, views; and the rows: their operation, ids, bodies.
 		settle: in.Replace(`
 WITH op AS (
@@ -52,6 +59,21 @@ WITH op AS (
 	ON CONFLICT (key, id) DO NOTHING
 )
 SELECT n FROM settled`),
+
+		// key, fence, whether there is a view, view; and the rows: ids, bodies. Rows are put in the order of their ids by a put too.
+		settleOne: in.Replace(`
+WITH settled AS (
+	UPDATE SCHEMA.record SET fence = nextval('SCHEMA.fence'), behind = false, view = CASE WHEN $3::bool THEN $4::bytea ELSE view END
+	WHERE key = $1::text AND fence = $2::bigint
+	RETURNING key
+), written AS (
+	INSERT INTO SCHEMA.view_row (key, id, seq, body)
+	SELECT key, id, seq, body FROM settled, (
+		SELECT id, body, nextval('SCHEMA.view_row_seq') AS seq FROM unnest($5::text[], $6::bytea[]) AS row (id, body)
+	) AS row ORDER BY id COLLATE "C"
+	ON CONFLICT (key, id) DO NOTHING
+)
+SELECT 1::bigint FROM settled`),
 
 		// keys, ids, bodies
 		put: in.Replace(`

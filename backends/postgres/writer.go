@@ -69,7 +69,11 @@ func (d *DB) update(ctx context.Context, batch []*commitOp) []error {
 			keys, fences = append(keys, op.key), append(fences, op.fence)
 			behind, bodies = append(behind, op.record.Behind), append(bodies, op.record.Body)
 		}
-		return d.transact(ctx, d.sql.update, []any{keys, fences, behind, bodies}, func(rows pgx.Rows) error {
+		sql, args := d.sql.update, []any{keys, fences, behind, bodies}
+		if len(ops) == 1 {
+			sql, args = d.sql.updateOne, []any{keys[0], fences[0], behind[0], bodies[0]}
+		}
+		return d.transact(ctx, sql, args, func(rows pgx.Rows) error {
 			var n, fence int64
 			var behind bool
 			if err := rows.Scan(&n, &fence, &behind); err != nil {
@@ -97,8 +101,11 @@ func (d *DB) settle(ctx context.Context, batch []*settleOp) []error {
 				rowOps, ids, bodies = append(rowOps, int64(i+1)), append(ids, r.ID), append(bodies, r.Body)
 			}
 		}
-		args := []any{keys, fences, shows, views, rowOps, ids, bodies}
-		return d.transact(ctx, d.sql.settle, args, func(rows pgx.Rows) error {
+		sql, args := d.sql.settle, []any{keys, fences, shows, views, rowOps, ids, bodies}
+		if len(ops) == 1 {
+			sql, args = d.sql.settleOne, []any{keys[0], fences[0], shows[0], views[0], ids, bodies}
+		}
+		return d.transact(ctx, sql, args, func(rows pgx.Rows) error {
 			var n int64
 			if err := rows.Scan(&n); err != nil {
 				return err
