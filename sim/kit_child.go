@@ -65,10 +65,11 @@ func (c child) kills(t *testing.T) error {
 	random := rand.New(rand.NewPCG(c.seed, 1))
 	dir, acks := t.TempDir(), 0
 	var all []*kit.Witness
-	for run := range runs {
+	for run := 0; run < runs && !t.Failed(); run++ {
 		w := kit.NewWitness(c.newKey)
 		p := c.begin(t, dir, w)
 		c.await(t, p, 1+random.IntN(200))
+		time.Sleep(time.Duration(random.IntN(5_000)) * time.Microsecond) // An acknowledgement is no random moment.
 		c.end(t, p, w)
 		c.look(t, fmt.Sprint("kill ", run+1), dir, w)
 		acks += w.Acks()
@@ -84,7 +85,7 @@ func (c child) powerCuts(t *testing.T) (err error) {
 	const runs = 5
 	random := rand.New(rand.NewPCG(c.seed, 2))
 	acks := 0
-	for run := 0; run < runs && err == nil; run++ {
+	for run := 0; run < runs && err == nil && !t.Failed(); run++ {
 		t.Run(fmt.Sprint("cut ", run+1), func(t *testing.T) {
 			var n int
 			n, err = c.powerCut(t, 100+random.IntN(500))

@@ -24,7 +24,14 @@ var (
 // perScenario is how many histories are made of one drawn scenario.
 const perScenario = 10
 
+// beChild makes this process what a test wants it to be, if one does. A file of tests that start others sets it.
+var beChild = func() (isChild bool, err error) { return false, nil }
+
 func TestMain(m *testing.M) {
+	if isChild, err := beChild(); isChild {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	flag.Parse()
 	// rapid knows the number of checks by a flag only.
 	if err := errors.Join(
