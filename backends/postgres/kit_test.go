@@ -17,8 +17,8 @@ import (
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/postgres"
-	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
 	"github.com/goferry/goferry/fold"
+	"github.com/goferry/goferry/internal/pgserver"
 	"github.com/goferry/goferry/projected"
 	"github.com/goferry/goferry/schedule"
 	"github.com/goferry/goferry/sim"

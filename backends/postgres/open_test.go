@@ -16,7 +16,7 @@ import (
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/backends/postgres"
-	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
+	"github.com/goferry/goferry/internal/pgserver"
 )
 
 func TestConfigIsChecked(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/goferry/goferry/backends/internal/contract"
 	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/backends/postgres"
-	"github.com/goferry/goferry/backends/postgres/internal/pgserver"
+	"github.com/goferry/goferry/internal/pgserver"
 )
 
 // server is the server of all tests, but for those that harm theirs, and admin a pool on it for what is not under test.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/goferry/goferry/backends/memory"
 	"github.com/goferry/goferry/backends/postgres"
 	"github.com/goferry/goferry/backends/sqlite"
+	"github.com/goferry/goferry/internal/pgserver"
 	"github.com/goferry/goferry/projected"
 )
 
@@ -108,17 +110,20 @@ func onSQLite(db *sqlite.DB) target {
 }
 
 func startPostgres(ctx context.Context, dir string) (*server, error) {
-	private, err := runPostgres(ctx, dir)
+	if err := os.Chmod(dir, 0o711); err != nil { // The server does not run as root, and has to get through.
+		return nil, err
+	}
+	private, err := pgserver.StartIn(dir)
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.New(ctx, private.connString())
+	pool, err := pgxpool.New(ctx, private.ConnString("postgres")+" pool_max_conns=16")
 	if err != nil {
-		return nil, errors.Join(err, private.stop())
+		return nil, errors.Join(err, private.Close())
 	}
 	end := func() error {
 		pool.Close()
-		return private.stop()
+		return private.Close()
 	}
 	grouped, err := openPostgres(ctx, pool, postgres.Config{Schema: "grouped"})
 	if err != nil {

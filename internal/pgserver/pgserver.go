@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package pgserver runs a private PostgreSQL for tests, from the binaries that the distribution installed.
+// Package pgserver runs a private PostgreSQL for tests and benchmarks, from the binaries that the distribution installed.
 //
 // A missing server is an error that says how to install one, never a skipped test.
 package pgserver
@@ -30,12 +30,15 @@ type Server struct {
 }
 
 // Start makes a new server and waits until it answers. settings are lines of postgresql.conf.
-func Start(settings ...string) (*Server, error) {
+func Start(settings ...string) (*Server, error) { return StartIn("", settings...) }
+
+// StartIn is Start with a folder below parent, whose path must be short: a socket will be in it.
+func StartIn(parent string, settings ...string) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "pg") // A socket's path must be short.
+	dir, err := os.MkdirTemp(parent, "pg")
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +254,7 @@ func binaries() (string, error) {
 			return folder, nil
 		}
 	}
-	return "", fmt.Errorf("these tests need a PostgreSQL server, and none is installed: "+
+	return "", fmt.Errorf("a PostgreSQL server is needed, and none is installed: "+
 		"on Debian and Ubuntu `apt-get install postgresql`, on macOS `brew install postgresql`; looked in %q on %s", folders, runtime.GOOS)
 }
 
