@@ -23,7 +23,7 @@ const (
 	// wait is how long a call under a fault may take before its caller leaves.
 	wait = time.Second
 	// limit is how long what must happen may take.
-	limit = 30 * time.Second
+	limit = 15 * time.Second
 	// cuts is how often the connections of the load are cut.
 	cuts = 100
 )
@@ -105,10 +105,9 @@ func (w *Wire) Harm(ctx context.Context) *Violation {
 	for _, m := range fates {
 		v := &victim{session: newSession(insistent(w.Near)), w: w, m: m}
 		for _, kind := range kinds {
-			v.meet(ctx, kind)
-		}
-		if v.broken != nil {
-			return v.broken
+			if v.meet(ctx, kind); v.broken != nil {
+				return v.broken
+			}
 		}
 	}
 	return nil
@@ -125,9 +124,10 @@ type victim struct {
 
 // meet has one write meet the fate, and then makes up for it without one.
 func (v *victim) meet(ctx context.Context, kind Kind) {
-	v.warm(ctx)
-	far := insistent(v.w.Far)
-	record, err := far.Read(ctx, v.key)
+	if v.warm(ctx); v.broken != nil {
+		return
+	}
+	record, err := insistent(v.w.Far).Read(ctx, v.key)
 	if err != nil {
 		v.broke(GoesOn, "after a call of which %s, reads fail: %v", v.m.name, err)
 	}
@@ -237,9 +237,6 @@ func (v *victim) makeUp(ctx context.Context, kind Kind) {
 
 // warm makes every kind of call once, on a key of its own, so that the fate does not hit a preparation.
 func (v *victim) warm(ctx context.Context) {
-	if v.broken != nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := v.store.NewKey()
@@ -278,12 +275,12 @@ func (w *Wire) Cut(ctx context.Context, witness *Witness, random *rand.Rand) *Vi
 
 // cutter passes some dozens of pieces between two cuts.
 func cutter(random *rand.Rand, made *atomic.Int64) func(proxy.From) proxy.Verdict {
-	left := 1 + random.IntN(100)
+	left := 1 + random.IntN(50)
 	return func(proxy.From) proxy.Verdict {
 		if left--; left > 0 {
 			return proxy.Pass
 		}
-		left = 1 + random.IntN(100)
+		left = 1 + random.IntN(50)
 		made.Add(1)
 		return proxy.Cut
 	}
