@@ -28,6 +28,8 @@ var (
 		retries: 1,
 		kinds:   []fault{fail, lose, late, refuse},
 	}
+	// lagging is a large one with reads and listings that answer what was: the fence must make up for it.
+	lagging = scenario{actors: large.actors, retries: 2, kinds: []fault{stale, lose, late}, lists: true}
 )
 
 func of(actors ...actor) scenario {
@@ -66,7 +68,7 @@ func Simulate(t T, effort Effort) {
 		}
 		searched := s.inOrder(s.left / 2)
 		drawn := s.atRandom()
-		t.Logf("sim: %d histories in order, %d at random from seed %d", searched, drawn, effort.Seed)
+		t.Logf("sim: %d histories in order, %d at random from seed %d, %d of them with old answers", searched, drawn, effort.Seed, s.misled)
 		if s.found != nil {
 			t.Broken(s.found)
 		}
@@ -93,6 +95,7 @@ type search struct {
 	store  *Store
 	random *rand.Rand
 	left   int
+	misled int // histories
 	found  *Violation
 }
 
@@ -168,7 +171,8 @@ func (s *search) atRandom() int {
 	made := 0
 	for ; s.found == nil && made < s.left; made++ {
 		var choices []int
-		w := large.run(s.ctx, s.store, troubles, func(options int) int {
+		sc := []scenario{large, lagging}[made%2]
+		w := sc.run(s.ctx, s.store, troubles, func(options int) int {
 			choice := 0
 			if s.random.IntN(3) == 0 {
 				choice = s.random.IntN(options)
@@ -176,15 +180,18 @@ func (s *search) atRandom() int {
 			choices = append(choices, choice)
 			return choice
 		})
+		if w.misled {
+			s.misled++
+		}
 		if w.broken != nil {
-			s.found = s.shrink(choices, w.broken)
+			s.found = s.shrink(sc, choices, w.broken)
 		}
 	}
 	return made
 }
 
 // shrink makes choices dull, one after the other, as long as the same law is broken in no more steps.
-func (s *search) shrink(choices []int, found *Violation) *Violation {
+func (s *search) shrink(sc scenario, choices []int, found *Violation) *Violation {
 	for again := true; again; {
 		again = false
 		for i, choice := range choices {
@@ -193,7 +200,7 @@ func (s *search) shrink(choices []int, found *Violation) *Violation {
 			}
 			duller := slices.Clone(choices)
 			duller[i] = 0
-			v := s.replay(duller)
+			v := s.replay(sc, duller)
 			if v != nil && v.Law == found.Law && len(v.History.Steps) <= len(found.History.Steps) {
 				choices, found, again = duller, v, true
 			}
@@ -202,8 +209,8 @@ func (s *search) shrink(choices []int, found *Violation) *Violation {
 	return found
 }
 
-func (s *search) replay(choices []int) *Violation {
-	return large.run(s.ctx, s.store, troubles, func(options int) int {
+func (s *search) replay(sc scenario, choices []int) *Violation {
+	return sc.run(s.ctx, s.store, troubles, func(options int) int {
 		if len(choices) == 0 {
 			return 0
 		}

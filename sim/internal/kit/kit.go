@@ -77,9 +77,10 @@ const (
 	Put     Kind = "put"
 	Clear   Kind = "clear"
 	Delete  Kind = "delete"
+	List    Kind = "list"
 )
 
-func (k Kind) writes() bool { return k != Read && k != Missing }
+func (k Kind) writes() bool { return k != Read && k != Missing && k != List }
 
 // Op is an operation on the store.
 type Op struct {
@@ -91,6 +92,8 @@ type Op struct {
 	// Answered, for a read, a commit and missing, are the ids that were answered, after success; Pending goes with
 	// the first two.
 	Answered func() (ids []any, pending bool)
+	// Recall, for a read and a listing, has it answer a record that the store held before.
+	Recall func(record any)
 }
 
 // Do performs an operation, or makes it fail.

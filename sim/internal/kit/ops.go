@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // The operations of a store. Each performs by do, and answers what the real store answered.
@@ -12,8 +13,23 @@ func (s *Store) read(do Do, ctx context.Context, key any) (record any, err error
 		Kind:     Read,
 		Run:      func(ctx context.Context) (err error) { record, err = s.Read(ctx, key); return err },
 		Answered: func() ([]any, bool) { return s.Log(record), s.Pending(record) },
+		Recall:   func(past any) { record = past },
 	})
 	return record, err
+}
+
+// lists says whether key is listed as pending.
+func (s *Store) lists(do Do, ctx context.Context, key any) (listed bool, err error) {
+	err = do(ctx, Op{
+		Kind: List,
+		Run: func(ctx context.Context) error {
+			keys, err := collect(s.PendingKeys(ctx))
+			listed = slices.Contains(keys, key)
+			return err
+		},
+		Recall: func(past any) { listed = s.Pending(past) },
+	})
+	return listed, err
 }
 
 func (s *Store) write(do Do, ctx context.Context, key, read, next any) (stored any, err error) {

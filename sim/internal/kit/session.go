@@ -16,6 +16,14 @@ type session struct {
 	state   State
 	history *History
 	broken  *Violation
+	// held is the record of state, and former the one before, nil if there is none.
+	held, former *stamped
+}
+
+// stamped is a record, and when it was seen.
+type stamped struct {
+	record any
+	at     stamp
 }
 
 func newSession(store *Store) *session {
@@ -80,6 +88,9 @@ func (s *session) look(ctx context.Context) {
 		s.state.logs++
 	} else if before.Pending != s.state.Pending {
 		s.state.marks++
+	}
+	if s.held == nil || s.held.at != s.state.stamp {
+		s.former, s.held = s.held, &stamped{record, s.state.stamp}
 	}
 }
 

@@ -29,6 +29,8 @@ type scenario struct {
 	retries int
 	// kinds are the faults on offer, and late writes may land at any later moment.
 	kinds []fault
+	// lists says that a sweeper looks first whether the key is listed.
+	lists bool
 }
 
 type fault uint8
@@ -39,14 +41,20 @@ const (
 	lose         // a write happens and its answer is lost
 	late         // a write fails, and may happen later
 	refuse       // a write does not happen
+	stale        // a read or a listing answers what was there before the last write
 	crash        // the process dies at a write, which may happen later
 )
 
 func (f fault) String() string {
-	return [...]string{"", "fails", "answer lost", "answer lost, write delayed", "refused", "crashes, write delayed"}[f]
+	return [...]string{"", "fails", "answer lost", "answer lost, write delayed", "refused", "answers what was", "crashes, write delayed"}[f]
 }
 
-func (f fault) fits(k Kind) bool { return f == fail != k.writes() }
+func (f fault) fits(op Op) bool {
+	if f == stale {
+		return op.Recall != nil
+	}
+	return f == fail != op.Kind.writes()
+}
 
 // world is one history of a scenario: its processes run one at a time, on coroutines that park at every operation.
 type world struct {
@@ -58,6 +66,7 @@ type world struct {
 	last     *proc
 	network  []letter
 	options  []option
+	misled   bool // somebody was
 }
 
 // letter is a write that may still happen.
@@ -89,6 +98,7 @@ type proc struct {
 	dead   bool
 	quit   bool // the history is over
 	begun  bool // in the middle of a call
+	misled bool // by a stale answer, in the call
 	cancel context.CancelFunc
 }
 
@@ -124,16 +134,26 @@ func (p *proc) live(yield func(struct{}) bool) {
 			return
 		}
 		ctx, cancel := context.WithCancel(p.w.ctx)
-		p.cancel, p.dead, p.begun = cancel, false, false
+		p.cancel, p.dead, p.begun, p.misled = cancel, false, false, false
 		if len(c) == 0 {
-			left, err := p.w.store.Resume(p.do, retry, ctx, p.w.key)
-			p.resumed(left, err)
+			p.visit(ctx, retry)
 		} else {
 			answers, err := p.w.store.Call(p.do, retry, ctx, p.w.key, c)
 			p.answered(c, answers, err)
 		}
 		cancel()
 	}
+}
+
+// visit is what a sweeper does.
+func (p *proc) visit(ctx context.Context, retry schedule.Schedule) {
+	if p.w.scenario.lists {
+		if listed, err := p.w.store.lists(p.do, ctx, p.w.key); !listed || err != nil {
+			return
+		}
+	}
+	left, err := p.w.store.Resume(p.do, retry, ctx, p.w.key)
+	p.resumed(left, err)
 }
 
 // errDead is what the operations of a dead process get. It is no typed failure, and so it is not retried.
@@ -176,7 +196,7 @@ func (w *world) offer() bool {
 	}
 	for _, p := range parked {
 		for _, f := range w.scenario.kinds {
-			if w.left.faults > 0 && f.fits(p.op.Kind) {
+			if w.left.faults > 0 && f.fits(p.op) && (f != stale || w.former != nil) {
 				w.add(option{p: p, fault: f})
 			}
 		}
@@ -242,10 +262,14 @@ func (w *world) serve(p *proc, f fault) {
 	case late, crash:
 		w.network = append(w.network, letter{p.name, p.op, context.WithoutCancel(p.ctx), p.seen})
 		w.note(p, f)
+	case stale:
+		p.op.Recall(w.former.record)
+		p.answer, p.seen, p.misled, w.misled = nil, w.former.at, true, true
+		w.note(p, f)
 	default:
 		w.note(p, f)
 	}
-	if f != none {
+	if f != none && f != stale {
 		p.answer = &injected{error: w.store.Failure(), sure: f == refuse || f == fail}
 	}
 	if f == crash {
@@ -307,7 +331,7 @@ func (p *proc) answered(c call, answers []Answer, err error) {
 	default:
 		for i, a := range answers {
 			id := ids[i : i+1]
-			if a.Projected && contains(w.state.want, id) && !contains(w.state.View, id) {
+			if a.Projected && !p.misled && contains(w.state.want, id) && !contains(w.state.View, id) {
 				w.broke(Truth, "%s was answered projected for %q, and the view is %q", p.name, id, w.state.View)
 			}
 		}
