@@ -48,4 +48,9 @@
 // All of the above runs on a modelled store. [TestStore] and [TestRowStore] run on yours, as it is: they check it against
 // what fold and projected ask of a store, and say which law it breaks, what to fix, and the smallest history that shows
 // it. One test of about ten lines is all there is to write.
+//
+// More powers let them do more harm. A test that can delete, reopen and share a store gives [WithDelete], [WithReopen] and
+// [WithSecondHandle]; an embedded store [WithChild], [WithPowerCuts] and [WithSyncFaults]; the client of a server
+// [WithDial] and [WithServer]; and any store that has limits [WithLimit]. These use real processes, disks and
+// connections, and so real time, on which nothing depends.
 package sim

@@ -21,8 +21,10 @@ import (
 // It runs in three parts, of subtests that are named after the laws. First, one short script per law. Then a simulation:
 // two writers and a sweeper, whose operations are performed one at a time on your store, in every order and with
 // failures, lost answers, late writes and crashes injected around them, until one history breaks a law. It is the
-// smallest of those that were searched. Last, goroutines at once, which the race detector can watch. A failure names the law,
-// says what to fix, and shows the history.
+// smallest of those that were searched. Then goroutines at once, which the race detector can watch, and of whom one order
+// of their reads and commits must explain what they saw. Last, with the powers for it, what goes wrong outside of the store:
+// its process is killed, the power of its disk is cut, its syncs fail, its connections lose what is sent, its server dies.
+// A failure names the law, says what to fix, and shows the history.
 //
 //   - write is what you ship. Its schedule of retries is replaced.
 //   - open answers a store. It is called for every subtest, and may answer the same store each time.
@@ -34,7 +36,8 @@ import (
 //     for a key that has no view.
 //   - pending lists the pending keys, as a sweeper is given it.
 //
-// What it cannot know it does not test: give it more with powers. The end of the log says what was not tried.
+// What it cannot know it does not test: give it more with powers. The end of the log has a table of what was not tried,
+// because a power was not given or because the machine cannot.
 func TestStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	t *testing.T,
 	write projected.ProjectedWrite[R, E, K, I, ID, S, O],
@@ -87,56 +90,38 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 ) {
 	t.Helper()
 	p := given(powers)
-	remove, err1 := power[func(R, context.Context, K, S) error]("WithDelete", p.delete)
-	reopen, err2 := power[func(*testing.T, R) R]("WithReopen", p.reopen)
-	second, err3 := power[func(*testing.T, R) R]("WithSecondHandle", p.second)
-	left, err4 := power[func(*testing.T, string) R]("WithChild", p.left)
-	dial, err5 := power[func(*testing.T, string) R]("WithDial", p.dial)
-	server, err6 := power[func(*testing.T) (R, func(), func())]("WithServer", p.server)
-	limits, err7 := limitsOf[K, I](p.limits)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, subject.Prepare()); err != nil {
+	with, err := typed[R, K, I, S](p)
+	if err := errors.Join(err, subject.Prepare()); err != nil {
 		t.Fatalf("sim: %v", err)
 	}
-	subject.Delete = remove
+	subject.Delete = with.delete
 	has := kit.Has{Rows: subject.Project == nil, Delete: p.delete != nil, Reopen: p.reopen != nil, Second: p.second != nil}
 	if !p.seeded {
 		p.seed = rand.Uint64()
 	}
-	effort := kit.Effort{Seed: p.seed, Histories: p.histories, Virtual: p.virtual}
 	kit.Test(&tester{T: t, virtual: p.virtual, open: func(t *testing.T) *kit.Store {
 		env := open(t)
 		store := subject.Open(env)
-		if reopen != nil {
-			store.Reopen = func() *kit.Store { return subject.Open(reopen(t, env)) }
-		}
-		if second != nil {
-			store.Second = func() *kit.Store { return subject.Open(second(t, env)) }
-		}
+		store.Reopen = func() *kit.Store { return subject.Open(with.reopen(t, env)) }
+		store.Second = func() *kit.Store { return subject.Open(with.second(t, env)) }
 		return store
-	}}, has, effort)
-	var not untried
+	}}, has, kit.Effort{Seed: p.seed, Histories: p.histories, Virtual: p.virtual})
+	not := &untried{}
 	not.unless(has.Rows, "crashes between row writes", "TestRowStore")
 	not.unless(has.Delete, "delete and create again", "WithDelete")
 	not.unless(has.Reopen, "durability over a restart", "WithReopen")
 	not.unless(has.Second, "two handles on the same data", "WithSecondHandle")
-	f := faults{p: p, untried: &not, broken: fail, newKey: subject.NumberedKey, limits: limits}
-	f.open = func(t *testing.T) *kit.Store { return subject.Open(open(t)) }
-	if left != nil {
-		f.left = func(t *testing.T, dir string) *kit.Store { return subject.Open(left(t, dir)) }
-	}
-	if dial != nil {
-		f.through = func(t *testing.T, addr string) *kit.Store { return subject.Open(dial(t, addr)) }
-	}
-	if server != nil {
-		f.served = func(t *testing.T) (*kit.Store, func(), func()) {
-			env, kill, restart := server(t)
+	faults{
+		untried: not, p: p, broken: fail, newKey: subject.NumberedKey, limits: with.limits,
+		open:    func(t *testing.T) *kit.Store { return subject.Open(open(t)) },
+		left:    func(t *testing.T, dir string) *kit.Store { return subject.Open(with.left(t, dir)) },
+		through: func(t *testing.T, addr string) *kit.Store { return subject.Open(with.dial(t, addr)) },
+		served: func(t *testing.T) (*kit.Store, func(), func()) {
+			env, kill, restart := with.server(t)
 			return subject.Open(env), kill, restart
-		}
-	}
-	f.run(t)
-	if len(not) > 0 {
-		t.Logf("sim: not tried:%v", not)
-	}
+		},
+	}.run(t)
+	not.log(t)
 }
 
 // tester is a test as the kit wants it.

@@ -7,8 +7,8 @@ import (
 	"github.com/goferry/goferry/sim/internal/kit"
 )
 
-// faults are what goes wrong outside of a store: in its process, on its disk, in its network. A function whose power was
-// not given is nil.
+// faults are what goes wrong outside of a store: in its process, on its disk, in its network. A function is not to be
+// called if its power was not given.
 type faults struct {
 	*untried
 	p       powers
@@ -31,13 +31,13 @@ func (f faults) run(t *testing.T) {
 		try         func(*testing.T) error
 	}{
 		{"limits", "WithLimit", len(f.limits) > 0, f.checkLimits},
-		{"killed processes", "WithChild", f.left != nil, child.kills},
-		{"power cuts", "WithChild and WithPowerCuts", f.left != nil && f.p.cuts, child.powerCuts},
-		{"slow syncs", "WithChild and WithSyncFaults", f.left != nil && f.p.syncs, child.slowSyncs},
-		{"failing syncs", "WithChild and WithSyncFaults", f.left != nil && f.p.syncs, child.failingSyncs},
-		{"lost requests and replies", "WithDial", f.through != nil, network.losses},
-		{"connections cut at random", "WithDial", f.through != nil, network.cuts},
-		{"killed servers", "WithServer", f.served != nil, network.kills},
+		{"killed processes", "WithChild", f.p.left != nil, child.kills},
+		{"power cuts", "WithChild and WithPowerCuts", f.p.left != nil && f.p.cuts, child.powerCuts},
+		{"slow syncs", "WithChild and WithSyncFaults", f.p.left != nil && f.p.syncs, child.slowSyncs},
+		{"failing syncs", "WithChild and WithSyncFaults", f.p.left != nil && f.p.syncs, child.failingSyncs},
+		{"lost requests and replies", "WithDial", f.p.dial != nil, network.losses},
+		{"connections cut at random", "WithDial", f.p.dial != nil, network.cuts},
+		{"killed servers", "WithServer", f.p.server != nil, network.kills},
 	} {
 		switch {
 		case !f.unless(part.given, part.name, part.power):

@@ -51,15 +51,24 @@ func WithSecondHandle[R any](second func(t *testing.T, env R) R) Power {
 
 // WithChild says how to start another process that does [WriteForever] on a store with its data in dir, and how to open
 // what it has left there. The process is killed, at random moments, twenty times over the same data; what it had
-// acknowledged must be there. It is usually the test's own binary, whose TestMain looks for an environment variable:
+// acknowledged must be there, each entry once, no call by half, and a sweep must finish the rest. start usually answers the
+// test's own binary, and TestMain makes the process of it:
 //
-//	func(t *testing.T, dir string) *exec.Cmd {
+//	start := func(t *testing.T, dir string) *exec.Cmd {
 //		cmd := exec.Command(os.Args[0])
 //		cmd.Env = append(os.Environ(), "WRITE_FOREVER_IN="+dir)
 //		return cmd
 //	}
 //
-// What the process has sent to a server must have been done, or be out of the way, when open returns.
+//	func TestMain(m *testing.M) {
+//		if dir, ok := os.LookupEnv("WRITE_FOREVER_IN"); ok {
+//			log.Fatal(sim.WriteForever(write, openStore(dir), key, input))
+//		}
+//		os.Exit(m.Run())
+//	}
+//
+// What the process has sent to a server must have been done, or be out of the way, when open returns. What open leaves
+// open is to be closed by t.Cleanup.
 func WithChild[R any](start func(t *testing.T, dir string) *exec.Cmd, open func(t *testing.T, dir string) R) Power {
 	return func(p *powers) { p.start, p.left = start, open }
 }
@@ -111,29 +120,43 @@ func given(all []Power) (p powers) {
 	return p
 }
 
-// limitsOf answers the limits of a store with such keys and inputs.
-func limitsOf[K comparable, I any](all []givenLimit) (limits []kit.Limit, err error) {
-	for _, given := range all {
-		fits, fitsErr := power[func(K) []I]("WithLimit", given.fits)
-		over, overErr := power[func(K) []I]("WithLimit", given.over)
-		err = errors.Join(err, fitsErr, overErr)
-		limits = append(limits, kit.Limit{
+// typedPowers are the functions that were given, nil for those that were not.
+type typedPowers[R any, K comparable, I, S any] struct {
+	delete         func(R, context.Context, K, S) error
+	reopen, second func(*testing.T, R) R
+	left, dial     func(*testing.T, string) R
+	server         func(*testing.T) (env R, kill, restart func())
+	limits         []kit.Limit
+}
+
+// typed looks whether the functions that were given are for this store.
+func typed[R any, K comparable, I, S any](p powers) (with typedPowers[R, K, I, S], err error) {
+	err = errors.Join(
+		fit(&with.delete, "WithDelete", p.delete),
+		fit(&with.reopen, "WithReopen", p.reopen),
+		fit(&with.second, "WithSecondHandle", p.second),
+		fit(&with.left, "WithChild", p.left),
+		fit(&with.dial, "WithDial", p.dial),
+		fit(&with.server, "WithServer", p.server))
+	for _, given := range p.limits {
+		var fits, over func(K) []I
+		err = errors.Join(err, fit(&fits, "WithLimit", given.fits), fit(&over, "WithLimit", given.over))
+		with.limits = append(with.limits, kit.Limit{
 			Err: given.err, Fits: func(key any) any { return fits(key.(K)) }, Over: func(key any) any { return over(key.(K)) },
 		})
 	}
-	return limits, err
+	return with, err
 }
 
-// power answers a function that was given, which cannot be checked before the store is known.
-func power[F any](name string, given any) (f F, err error) {
+func fit[F any](to *F, name string, given any) (err error) {
 	if given == nil {
-		return f, nil
+		return nil
 	}
 	f, ok := given.(F)
-	if !ok {
-		err = fmt.Errorf("%s was given a %T, and this store needs a %T", name, given, f)
+	if *to = f; !ok {
+		return fmt.Errorf("%s was given a %T, and this store needs a %T", name, given, f)
 	}
-	return f, err
+	return nil
 }
 
 // untried is what a green test has not shown, and why.
@@ -149,13 +172,17 @@ func (u *untried) unless(given bool, what, power string) bool {
 	return given
 }
 
-// String is a table.
-func (u untried) String() string {
+// log ends the log with a table.
+func (u *untried) log(t *testing.T) {
+	t.Helper()
+	if len(*u) == 0 {
+		return
+	}
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, line := range u {
+	for _, line := range *u {
 		fmt.Fprintf(tw, "\n  %s", line)
 	}
 	tw.Flush() // To a Builder, which never fails.
-	return b.String()
+	t.Logf("sim: not tried:%s", b.String())
 }

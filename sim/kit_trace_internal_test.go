@@ -176,10 +176,10 @@ func TestHistoriesAreTraces(t *testing.T) {
 func TestPowersOfOtherStoresAreRefused(t *testing.T) {
 	t.Parallel()
 	p := given([]Power{WithDelete(shelf.project)})
-	if _, err := power[func(shelf, context.Context, string, book) error]("WithDelete", p.delete); err != nil {
+	if with, err := typed[shelf, string, string, book](p); with.delete == nil || err != nil {
 		t.Errorf("its own: got %v, want no error", err)
 	}
-	_, err := power[func(shelf, context.Context, int, book) error]("WithDelete", p.delete)
+	_, err := typed[shelf, int, string, book](p)
 	const want = "WithDelete was given a func(sim.shelf, context.Context, string, sim.book) error, and this store needs a func(sim.shelf, context.Context, int, sim.book) error"
 	if err == nil || err.Error() != want {
 		t.Errorf("another's: got %v, want %s", err, want)
