@@ -19,7 +19,8 @@ type contender struct {
 	inFlight int
 }
 
-// contenders answers all peers without a bound, at their places, and then the two that are compared with one.
+// contenders answers all peers without a bound, at their places, then the two that are compared with one, and what shows
+// the price of bounds that all keys have in common.
 func contenders() (all []contender) {
 	for _, p := range peer.All {
 		all = append(all, contender{p, 0})
@@ -29,7 +30,8 @@ func contenders() (all []contender) {
 	}
 	return append(all,
 		bounded(peer.All[peer.Goferry], "goferry, 64 in flight"),
-		bounded(peer.All[peer.Mutex], "mutex, failsafe bulkhead of 64"))
+		bounded(peer.All[peer.Mutex], "mutex, failsafe bulkhead of 64"),
+		contender{peer.Peer{Name: "16 goferries, no bound in common", Open: peer.NewSpread(16)}, 0})
 }
 
 // cell is one workload of the throughput section.
