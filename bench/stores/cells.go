@@ -28,6 +28,7 @@ type cell struct {
 	inStep    bool // all writers write at once, and wait for each other
 	view      bool // each write is a commit and a projection of its rows
 	ungrouped bool // to the store that does not gather writes
+	patient   bool // a write that failed waits a little before it is tried again
 }
 
 var cells = []cell{
@@ -100,7 +101,9 @@ func (p *probe) quantile(q float64) time.Duration {
 
 // A write that failed is tried again at once: what that costs on a hot key is to be seen.
 var (
-	plain  = fold.New[*backends.Error](entry.ident, (*probe).latest, enter, (*probe).Commit, schedule.Forever())
+	plain   = fold.New[*backends.Error](entry.ident, (*probe).latest, enter, (*probe).Commit, schedule.Forever())
+	patient = fold.New[*backends.Error](entry.ident, (*probe).latest, enter, (*probe).Commit,
+		schedule.Exponential(time.Millisecond).Capped(20*time.Millisecond).Jittered())
 	viewed = projected.New(
 		fold.New[*backends.Error](entry.ident, (*probe).latest, backends.Step(add), (*probe).Commit, schedule.Forever()),
 		record.Pending,
@@ -129,16 +132,24 @@ type run struct {
 	name  string // the beginning of its keys
 	probe *probe
 	call  call
-	acked []uint32 // entries by writer; each element is its writer's
 	done  atomic.Int64
 	over  atomic.Bool
+
+	// By writer; each element is its writer's.
+	acked   []uint32 // entries
+	slowest []time.Duration
 }
 
 func newRun(c cell, name string, s store) (r *run, end func(context.Context) error) {
 	p := &probe{store: s}
-	r = &run{cell: c, name: name, probe: p, call: plain.Provide(p).Call, acked: make([]uint32, c.writers)}
+	r = &run{
+		cell: c, name: name, probe: p, call: plain.Provide(p).Call,
+		acked: make([]uint32, c.writers), slowest: make([]time.Duration, c.writers),
+	}
 	end = func(context.Context) error { return nil }
 	switch {
+	case c.patient:
+		r.call = patient.Provide(p).Call
 	case c.view:
 		r.call = withView(p)
 	case c.lanes:
@@ -165,10 +176,12 @@ func (r *run) write(ctx context.Context, writer int) error {
 	for i := range batch {
 		batch[i].ID = idOf(writer, r.acked[writer]+uint32(i))
 	}
+	begun := time.Now()
 	outs, err := r.call(ctx, r.key(writer), slices.Clone(batch))
 	if err != nil {
 		return err
 	}
+	r.slowest[writer] = max(r.slowest[writer], time.Since(begun))
 	for i, e := range batch {
 		if outs[i] != e.ID {
 			return fmt.Errorf("entry %d of writer %d was answered as %d of %d", e.ID.number(), writer, outs[i].number(), outs[i].writer())

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,17 +24,11 @@ import (
 var everything = flag.Bool("stores.all", false, "measure PostgreSQL and etcd too, and count syncs with strace")
 
 // tiny is enough for counts: every writer writes at least once.
-var tiny = scale{rounds: 2, window: window{measure: 30 * time.Millisecond}}
-
-// childCell makes the test binary a process that runs a cell on SQLite: the value is its name.
-const childCell = "GOFERRY_STORES_CELL"
+var tiny = scale{rounds: 2, window: window{measure: 30 * time.Millisecond}, cells: cells}
 
 func TestMain(m *testing.M) {
-	if name, ok := os.LookupEnv(childCell); ok {
-		if err := runCell(name, os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if slices.Contains(os.Args, "-write=false") { // The program itself, under strace.
+		main()
 		return
 	}
 	// The nodes of etcd leave idle connections between them to net/http.
@@ -55,6 +47,8 @@ func TestCounts(t *testing.T) {
 	if *everything {
 		chosen, err = selected("")
 		t.Run("syncs", countSyncs)
+		t.Run("slow disks", slowDisks)
+		t.Run("cuts", underAFewCuts)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -101,61 +95,39 @@ func wantCounts(t *testing.T, e engine, c cell, f figures) {
 	}
 }
 
-// syncCall matches a call in strace's summary, with how often it was called.
-var syncCall = regexp.MustCompile(`(?m)^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s.*(?:fsync|fdatasync)$`)
-
 // countSyncs sees from outside that a transaction of SQLite is one sync.
 func countSyncs(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		cell      string
-		perCommit float64
-	}{
-		{"seq1", 1.1}, {"64 keys", 0.15},
-	}
-	for _, tt := range tests {
-		summary := filepath.Join(t.TempDir(), "summary")
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
+	for cell, most := range map[string]float64{"seq1": 1.1, "64 keys": 0.15} {
+		got, err := syncs(t.Context(), t.TempDir(), "sqlite", cell)
+		if err != nil || got > most {
+			t.Errorf("%s: got %v syncs for each commit, %v, want at most %v", cell, got, err, most)
 		}
-		cmd := exec.CommandContext(t.Context(), "strace", "-f", "-c", "-e", "trace=fsync,fdatasync", "-o", summary, self, t.TempDir())
-		cmd.Env = append(os.Environ(), childCell+"="+tt.cell)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		commits, err := strconv.Atoi(strings.TrimSpace(string(out)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(summary)
-		if err != nil {
-			t.Fatal(err)
-		}
-		syncs := 0
-		for _, call := range syncCall.FindAllSubmatch(text, -1) {
-			n, _ := strconv.Atoi(string(call[1]))
-			syncs += n
-		}
-		const opening = 30 // To make two files, and to close them.
-		if got := float64(syncs-opening) / float64(commits); syncs == 0 || got > tt.perCommit {
-			t.Errorf("%s: got %d syncs for %d commits, want at most %v each\n%s", tt.cell, syncs, commits, tt.perCommit, text)
-		}
-		t.Logf("%s: %d syncs for %d commits", tt.cell, syncs, commits)
 	}
 }
 
-// runCell prints how many commits it made.
-func runCell(name, dir string) error {
-	at := slices.IndexFunc(cells, func(c cell) bool { return c.name == name })
-	s, err := startSQLite(context.Background(), dir)
-	if err != nil {
-		return err
+// slowDisks sees that the writes of many keys share syncs, by what slow ones cost.
+func slowDisks(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres", "etcd1"} {
+		if got, err := onSlowDisk(t.Context(), os.TempDir(), engine); err != nil || got <= 1 {
+			t.Errorf("%s: got %vx for 64 writers, %v, want more than for one", engine, got, err)
+		}
 	}
-	f, err := cells[at].measure(context.Background(), name, s.grouped, window{measure: time.Second})
-	fmt.Println(f.Commits)
-	return errors.Join(err, s.close())
+}
+
+// underAFewCuts loses and doubles nothing.
+func underAFewCuts(t *testing.T) {
+	t.Parallel()
+	for _, e := range engines {
+		if e.remote == nil {
+			continue
+		}
+		slowest, f, err := underCuts(t.Context(), os.TempDir(), e.remote, quick.cuts)
+		if err != nil || slowest == 0 || f.Entries == 0 || f.Lost > 0 || f.Doubled > 0 {
+			t.Errorf("%s: got %v and %+v, %v, want entries, none of them lost or doubled", e.name, slowest, f, err)
+		}
+	}
 }
 
 // Broken stores: what they lose and double is found.
@@ -309,17 +281,50 @@ func TestCodecs(t *testing.T) {
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	missing := engine{name: "missing", title: "Missing", start: func(context.Context, string) (*server, error) { return nil, io.ErrUnexpectedEOF }}
-	doc, all, err := document(t.Context(), io.Discard, t.TempDir(), []engine{missing, engines[0]}, scale{rounds: 1, window: window{measure: time.Millisecond}})
+	brief := scale{rounds: 1, window: window{measure: time.Millisecond}, cells: cells}
+	doc, all, err := document(t.Context(), io.Discard, t.TempDir(), []engine{missing, engines[0]}, brief)
 	if fmt.Sprint(err) != "missing: unexpected EOF" || len(all) != 1 {
 		t.Errorf("got %d engines and %v, want one and the other's error", len(all), err)
 	}
-	for _, want := range []string{"# Benchmarks of the stores\n", "\n## Goals\n", "**Memory**", "| hot8 lanes", "**Side by side**", "| Memory: doubled"} {
+	for _, want := range []string{"# Benchmarks of the stores\n", "\n## Acceptance\n", "| doubled ", "**Memory**", "| hot8 lanes", "**Side by side**"} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("got a document without %q:\n%s", want, doc)
 		}
 	}
 	if strings.Contains(doc, "%!") {
 		t.Error("got a document with a verb that was not filled in")
+	}
+}
+
+// The tests that the document names are there.
+func TestDecided(t *testing.T) {
+	t.Parallel()
+	folders := map[string][]string{"sqlite": {"sqlite"}, "postgres": {"postgres"}, "etcd": {"etcd", "etcd/etcdtest", "etcd/examples/fleet"}}
+	sources := map[string]string{}
+	for engine, all := range folders {
+		for _, folder := range all {
+			files, err := filepath.Glob("../../backends/" + folder + "/*_test.go")
+			if err != nil || len(files) == 0 {
+				t.Fatalf("%s: got %v, %v, want tests", folder, files, err)
+			}
+			for _, file := range files {
+				source, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sources[engine] += string(source)
+			}
+		}
+	}
+	name := regexp.MustCompile(`Test\w+`)
+	for _, row := range tests {
+		for engine, by := range row.by {
+			for _, test := range name.FindAllString(by, -1) {
+				if !strings.Contains(sources[engine], "\nfunc "+test+"(") {
+					t.Errorf("%s: %s has no %s", row.what, engine, test)
+				}
+			}
+		}
 	}
 }
 

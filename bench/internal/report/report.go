@@ -22,7 +22,7 @@ func (r *Report) Section(title, text string) { r.write("## %s\n\n%s\n\n", title,
 
 // Table adds a table, with a caption over it.
 func (r *Report) Table(caption string, header []string, rows [][]string) {
-	r.write("%s\n\n%s\n", caption, table(header, rows))
+	r.write("%s\n\n%s\n", caption, Table(header, rows))
 }
 
 func (r *Report) write(format string, args ...any) {
@@ -57,16 +57,19 @@ func (r *Report) goal(what, relation string, got, want float64, met bool) {
 
 // Document answers the whole document: the head, the goals and what came so far.
 func (r *Report) Document(head string) string {
-	return head + "\n## Goals\n\n" + r.Goals() + "\n" + strings.TrimRight(r.body.String(), "\n") + "\n"
+	return head + "\n## Goals\n\n" + r.Goals() + "\n" + r.Body()
 }
+
+// Body answers what came so far.
+func (r *Report) Body() string { return strings.TrimRight(r.body.String(), "\n") + "\n" }
 
 // Goals answers the table of goals.
 func (r *Report) Goals() string {
-	return table([]string{"Figure", "Goal", "Measured", "Verdict"}, r.goals)
+	return Table([]string{"Figure", "Goal", "Measured", "Verdict"}, r.goals)
 }
 
-// table is in Markdown, padded so that it reads well as text too.
-func table(header []string, rows [][]string) string {
+// Table is one in Markdown, padded so that it reads well as text too.
+func Table(header []string, rows [][]string) string {
 	widths := make([]int, len(header))
 	for _, row := range append([][]string{header}, rows...) {
 		for i, cell := range row {
