@@ -42,6 +42,7 @@ var sections = []section{
 	{"e", endToEnd},
 	{"f", processes},
 	{"g", schedules},
+	{"h", sight},
 }
 
 // scale is how much of everything is run.
