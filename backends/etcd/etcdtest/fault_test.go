@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/goferry/goferry/backends/etcd/etcdtest"
-	"github.com/goferry/goferry/backends/internal/cutproxy"
 	"github.com/goferry/goferry/backends/internal/storetest"
+	"github.com/goferry/goferry/internal/proxy"
 )
 
 // load is writers that write until they are stopped, and what they were acknowledged.
@@ -110,26 +110,6 @@ func TestLeaderKilled(t *testing.T) {
 	}
 }
 
-// TestAllNodesKilled kills all nodes under load and starts them again on what they had.
-func TestAllNodesKilled(t *testing.T) {
-	t.Parallel()
-	cluster := start(t, etcdtest.Config{})
-	l := newLoad(t, kinds[2].of(open(t, cluster.Endpoints()...)), "all")
-	l.more(t, 100)
-	cluster.KillAll()
-	var all sync.WaitGroup
-	for n := range cluster.Endpoints() {
-		all.Go(func() {
-			if err := cluster.Restart(n); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	l.more(t, 100)
-	l.check(t)
-}
-
 // TestCuts cuts the connections of writers again and again, at any piece of any request or reply. They do what FoldWrite and
 // ProjectedWrite do, and nothing else.
 func TestCuts(t *testing.T) {
@@ -158,14 +138,14 @@ func TestCuts(t *testing.T) {
 }
 
 // cutter passes some dozens of pieces between two cuts. The proxy calls it one at a time.
-func cutter(random *rand.Rand, cuts *atomic.Int64) func(cutproxy.From) cutproxy.Verdict {
+func cutter(random *rand.Rand, cuts *atomic.Int64) func(proxy.From) proxy.Verdict {
 	left := 1 + random.IntN(100)
-	return func(cutproxy.From) cutproxy.Verdict {
+	return func(proxy.From) proxy.Verdict {
 		if left--; left > 0 {
-			return cutproxy.Pass
+			return proxy.Pass
 		}
 		left = 1 + random.IntN(100)
 		cuts.Add(1)
-		return cutproxy.Cut
+		return proxy.Cut
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/etcd"
+	"github.com/goferry/goferry/backends/etcd/etcdtest"
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/projected"
 	"github.com/goferry/goferry/schedule"
@@ -48,28 +51,69 @@ func view(s *views, ctx context.Context, key string) ([]string, error) {
 	return shown, err
 }
 
-// TestKit is the public test of stores, with a prefix for every law.
+// TestKit is the public test of stores, with a prefix for each kind of view: no two of the kit's keys are the same.
 func TestKit(t *testing.T) {
 	t.Parallel()
 	t.Run("views", func(t *testing.T) {
 		t.Parallel()
+		k := kitOf[*views]{func(db *etcd.DB) *views { return etcd.New[string](db, slices.Clone[[]string]) }, t.Name() + "/"}
 		sim.TestStore(t,
 			projected.WholeRecord(
 				fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, schedule.Stop()),
 				record.Pending, (*views).Project),
-			func(t *testing.T) *views {
-				return etcd.New[string](open(t, common.Endpoints()...), slices.Clone[[]string])
-			},
-			throttled, sim.AnyBytes, nth, log, view, (*views).PendingKeys, sim.WithDelete((*views).Delete))
+			k.open, throttled, sim.AnyBytes, nth, log, view, (*views).PendingKeys,
+			append(k.powers(), sim.WithDelete((*views).Delete))...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
+		k := kitOf[*rows]{func(db *etcd.DB) *rows { return etcd.NewRows[string](db, each, itself) }, t.Name() + "/"}
 		sim.TestRowStore(t,
 			fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, schedule.Stop()),
 			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear,
-			func(t *testing.T) *rows {
-				return etcd.NewRows[string](open(t, common.Endpoints()...), each, itself)
-			},
-			throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys, sim.WithDelete((*rows).Delete))
+			k.open, throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			append(k.powers(), sim.WithDelete((*rows).Delete),
+				sim.WithLimit(etcd.ErrTooLarge, entryOf(256<<10), entryOf(700<<10)))...) // As a row, which has its identity twice more.
 	})
+}
+
+// kitOf is how the kit opens a kind of store, below one prefix.
+type kitOf[R any] struct {
+	of     func(*etcd.DB) R
+	prefix string
+}
+
+func (k kitOf[R]) powers() []sim.Power {
+	return []sim.Power{
+		sim.WithReopen(k.again), sim.WithSecondHandle(k.again), sim.WithDial(k.upstream, k.dial), sim.WithServer(k.serve),
+		sim.WithLimit(etcd.ErrTooLarge, entryOf(256<<10), entryOf(2<<20)),
+	}
+}
+
+func (k kitOf[R]) on(t *testing.T, endpoints ...string) R {
+	return k.of(openAs(t, k.prefix, endpoints...))
+}
+func (k kitOf[R]) open(t *testing.T) R                 { return k.on(t, common.Endpoints()...) }
+func (k kitOf[R]) again(t *testing.T, _ R) R           { return k.open(t) }
+func (k kitOf[R]) upstream(*testing.T) string          { return common.Endpoints()[0] }
+func (k kitOf[R]) dial(t *testing.T, address string) R { return k.on(t, address) }
+
+// entryOf makes one entry of so many bytes.
+func entryOf(size int) func(key string) []string {
+	return func(string) []string { return []string{strings.Repeat("x", size)} }
+}
+
+// serve starts a cluster of which all nodes are killed at once, and start again on what they had.
+func (k kitOf[R]) serve(t *testing.T) (store R, kill, restart func()) {
+	cluster := start(t, etcdtest.Config{})
+	return k.on(t, cluster.Endpoints()...), cluster.KillAll, func() {
+		var all sync.WaitGroup
+		for n := range cluster.Endpoints() {
+			all.Go(func() {
+				if err := cluster.Restart(n); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
 }

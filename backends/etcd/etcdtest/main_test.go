@@ -18,8 +18,8 @@ import (
 	"github.com/goferry/goferry/backends/etcd"
 	"github.com/goferry/goferry/backends/etcd/etcdtest"
 	"github.com/goferry/goferry/backends/internal/contract"
-	"github.com/goferry/goferry/backends/internal/cutproxy"
 	"github.com/goferry/goferry/backends/internal/storetest"
+	"github.com/goferry/goferry/internal/proxy"
 )
 
 // common is the cluster of all tests that leave its nodes alone. Each has a prefix of its own.
@@ -132,15 +132,15 @@ func fenceOf(t *testing.T, store *rowStore, key string) (fence backends.Fence) {
 }
 
 // through is a proxy before each endpoint, and where clients find them.
-func through(t *testing.T, endpoints []string) (proxies []*cutproxy.Proxy, addresses []string) {
+func through(t *testing.T, endpoints []string) (proxies []*proxy.Proxy, addresses []string) {
 	t.Helper()
 	for _, endpoint := range endpoints {
-		p, err := cutproxy.New(endpoint)
+		p, err := proxy.New("tcp", endpoint)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(p.Close)
-		proxies, addresses = append(proxies, p), append(addresses, p.Addr())
+		t.Cleanup(func() { p.Close() })
+		proxies, addresses = append(proxies, p), append(addresses, p.Addr().String())
 	}
 	return proxies, addresses
 }

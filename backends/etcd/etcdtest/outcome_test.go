@@ -17,19 +17,19 @@ import (
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/etcd"
-	"github.com/goferry/goferry/backends/internal/cutproxy"
 	"github.com/goferry/goferry/backends/internal/storetest"
+	"github.com/goferry/goferry/internal/proxy"
 	"github.com/goferry/goferry/schedule"
 )
 
 var entry = storetest.Record{Body: storetest.Log{Entries: []storetest.Entry{{ID: "a", N: 1}}}, Behind: true}
 
-func lose(who cutproxy.From, verdict cutproxy.Verdict) func(cutproxy.From) cutproxy.Verdict {
-	return func(from cutproxy.From) cutproxy.Verdict {
+func lose(who proxy.From, verdict proxy.Verdict) func(proxy.From) proxy.Verdict {
+	return func(from proxy.From) proxy.Verdict {
 		if from == who {
 			return verdict
 		}
-		return cutproxy.Pass
+		return proxy.Pass
 	}
 }
 
@@ -38,15 +38,15 @@ func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		judge  func(cutproxy.From) cutproxy.Verdict
+		judge  func(proxy.From) proxy.Verdict
 		landed bool
 		cut    bool // The connection, once the truth is known.
 		cause  error
 	}{
-		{"reply lost", lose(cutproxy.Server, cutproxy.Drop), true, true, nil},
-		{"reply never comes", lose(cutproxy.Server, cutproxy.Drop), true, false, etcd.ErrTimeout},
-		{"request lost", lose(cutproxy.Client, cutproxy.Cut), false, false, nil},
-		{"request never arrives", lose(cutproxy.Client, cutproxy.Drop), false, false, etcd.ErrTimeout},
+		{"reply lost", lose(proxy.Server, proxy.Drop), true, true, nil},
+		{"reply never comes", lose(proxy.Server, proxy.Drop), true, false, etcd.ErrTimeout},
+		{"request lost", lose(proxy.Client, proxy.Cut), false, false, nil},
+		{"request never arrives", lose(proxy.Client, proxy.Drop), false, false, etcd.ErrTimeout},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,13 +85,13 @@ func TestOutcomes(t *testing.T) {
 }
 
 type outcomes struct {
-	proxy   *cutproxy.Proxy
+	proxy   *proxy.Proxy
 	store   *rowStore // Behind the proxy.
 	watcher *rowStore // It talks to the cluster itself.
 }
 
 // commit is a commit of a new record while the proxy judges. It answers the truth too.
-func (o outcomes) commit(t *testing.T, key string, judge func(cutproxy.From) cutproxy.Verdict, lands, cut bool) (landed bool, err error) {
+func (o outcomes) commit(t *testing.T, key string, judge func(proxy.From) proxy.Verdict, lands, cut bool) (landed bool, err error) {
 	t.Helper()
 	fenceOf(t, o.store, key) // The connection is open then.
 	o.proxy.Judge(judge)
@@ -140,9 +140,9 @@ func TestBlackHole(t *testing.T) {
 		fenceOf(t, store, "k")
 	}
 	var swallowed atomic.Int64
-	proxies[0].Judge(func(cutproxy.From) cutproxy.Verdict {
+	proxies[0].Judge(func(proxy.From) proxy.Verdict {
 		swallowed.Add(1)
-		return cutproxy.Drop
+		return proxy.Drop
 	})
 	storetest.Until(t, "a call into the black hole", func() bool {
 		_, err := store.Read(t.Context(), "k")
