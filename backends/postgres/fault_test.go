@@ -44,7 +44,7 @@ func behindProxy(t *testing.T) (*proxy.Proxy, storetest.Subject) {
 		c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	})
 	t.Cleanup(func() { p.Close() }) // Before the pool, which would wait for connections that hear nothing.
-	s := kinds[0].of(open(t, pool, config))
+	s := kinds[0].Of(open(t, pool, config))
 	warm(t, s)
 	return p, s
 }
@@ -213,7 +213,7 @@ func TestStandby(t *testing.T) {
 	defer pool.Close()
 	db := open(t, pool, config)
 	defer db.Close()
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	if _, err := s.Commit(t.Context(), "k", none(), logOf("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, server.ConnString("postgres"), nil)
 	config := newSchema(t)
-	s := kinds[0].of(open(t, pool, config))
+	s := kinds[0].Of(open(t, pool, config))
 	record, err := s.Commit(t.Context(), "k", none(), logOf("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func TestNeighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	keys := []string{"c", "b", "a"}
 	fences := fencesOf(t, s, keys)
 	lock(t, pool, config, "b")
@@ -293,7 +293,7 @@ func TestNeighbours(t *testing.T) {
 func TestTwiceInAGroup(t *testing.T) {
 	t.Parallel()
 	db := newDB(t, nil)
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	wantOne := func(errs []error) {
 		t.Helper()
 		var conflicts int
@@ -343,7 +343,7 @@ func TestGroupsDoNotDeadlock(t *testing.T) {
 		if i%2 == 1 {
 			slices.Reverse(order)
 		}
-		s := kinds[0].of(db)
+		s := kinds[0].Of(db)
 		all.Go(func() {
 			for range 20 {
 				for _, err := range db.CommitTogether(t.Context(), order, fencesOf(t, s, order)) {
@@ -364,7 +364,7 @@ func TestGroupCommit(t *testing.T) {
 	t.Parallel()
 	const writers, each = 64, 20
 	db := newDB(t, nil)
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
@@ -443,26 +443,8 @@ func TestStatements(t *testing.T) {
 
 func TestManyRows(t *testing.T) {
 	t.Parallel()
-	const n = 20_000
-	body := storetest.Log{Entries: make([]storetest.Entry, n)}
-	for i := range body.Entries {
-		body.Entries[i] = storetest.Entry{ID: fmt.Sprint(i), N: i}
-	}
 	db := newDB(t, nil)
-	s := kinds[2].of(db)
-	record, err := s.Commit(t.Context(), "k", none(), storetest.Record{Body: body, Behind: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left, err := s.Project(t.Context(), "k", record); err != nil || len(left) > 0 {
-		t.Errorf("got %v, %v, want nothing left", left, err)
-	}
-	if got := db.Stats().Transactions; got != 2 {
-		t.Errorf("transactions: got %d, want 2", got)
-	}
-	if shown, err := s.Shown(t.Context(), "k"); err != nil || !slices.Equal(shown, body.Entries) {
-		t.Errorf("rows: got %d, %v, want %d, in their order", len(shown), err, n)
-	}
+	storetest.ManyRows(t, kinds[2].Of(db), func() uint64 { return db.Stats().Transactions })
 }
 
 // TestNoText has keys and identities that PostgreSQL takes for no text. They never get into a group.

@@ -69,7 +69,7 @@ func TestNilArgumentsPanic(t *testing.T) {
 // wantSchema opens and writes.
 func wantSchema(t *testing.T, pool *pgxpool.Pool, config postgres.Config) {
 	t.Helper()
-	s := kinds[0].of(open(t, pool, config))
+	s := kinds[0].Of(open(t, pool, config))
 	record, err := s.Commit(t.Context(), "k", storetest.Record{}, storetest.Record{Behind: true})
 	if err == nil {
 		_, err = s.Project(t.Context(), "k", record)
@@ -248,7 +248,7 @@ func TestUnsafeServerIsRefused(t *testing.T) {
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	db := newDB(t, nil)
-	s := kinds[1].of(db)
+	s := kinds[1].Of(db)
 	for range 2 {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -271,7 +271,7 @@ func TestCloseWaits(t *testing.T) {
 	pool := newPool(t, server.ConnString("postgres"), nil)
 	config := newSchema(t)
 	db := open(t, pool, config)
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	record, err := s.Commit(t.Context(), "k", storetest.Record{}, storetest.Record{})
 	if err != nil {
 		t.Fatal(err)

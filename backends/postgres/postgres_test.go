@@ -60,22 +60,8 @@ func runTests(m *testing.M) int {
 	return status
 }
 
-// kinds are the ways to use a schema: a view of one object per record, one row per entry, and that in one transaction.
-var kinds = []struct {
-	name  string
-	model func() storetest.Subject
-	of    func(db *postgres.DB) storetest.Subject
-}{
-	{"views", storetest.MemoryViews, func(db *postgres.DB) storetest.Subject {
-		return storetest.OfViews(postgres.New[string](db, storetest.Show))
-	}},
-	{"rows", storetest.MemoryRows, func(db *postgres.DB) storetest.Subject {
-		return storetest.OfRows(newRows(db))
-	}},
-	{"rows at once", storetest.MemoryRowsAtOnce, func(db *postgres.DB) storetest.Subject {
-		return storetest.OfRowsBy(newRows(db), (*rowStore).ProjectRows)
-	}},
-}
+var kinds = storetest.Kinds(
+	func(db *postgres.DB) storetest.Views { return postgres.New[string](db, storetest.Show) }, newRows)
 
 type rowStore = postgres.RowStore[string, storetest.Log, string, storetest.Entry]
 
@@ -182,12 +168,12 @@ func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
 		for _, kind := range kinds {
-			if mode.name != modes[0].name && kind.name != kinds[2].name {
+			if mode.name != modes[0].name && kind.Name != kinds[2].Name {
 				continue // The contract has the others.
 			}
-			t.Run(mode.name+"/"+kind.name, func(t *testing.T) {
+			t.Run(mode.name+"/"+kind.Name, func(t *testing.T) {
 				t.Parallel()
-				storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.of(newDB(t, mode.set)) })
+				storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.Of(newDB(t, mode.set)) })
 			})
 		}
 	}
@@ -196,14 +182,14 @@ func TestRoundTrips(t *testing.T) {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Model(t, kind.of(newDB(t, nil)), kind.model)
+			storetest.Model(t, kind.Of(newDB(t, nil)), kind.Model)
 		})
 	}
 }
 
 func TestCancelledCommits(t *testing.T) {
 	t.Parallel()
-	storetest.Cancelled(t, kinds[0].of(newDB(t, nil)), 5000)
+	storetest.Cancelled(t, kinds[0].Of(newDB(t, nil)), 5000)
 }

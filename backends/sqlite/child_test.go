@@ -73,7 +73,7 @@ func childIncrement(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	n, err := storetest.Increment(ctx, kinds[2].of(db), "shared", args[1], 4, 10)
+	n, err := storetest.Increment(ctx, kinds[2].Of(db), "shared", args[1], 4, 10)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func childFullDisk(ctx context.Context, args []string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 		return err
 	}
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	for n, failures := 0, 0; failures < 2; n++ {
 		next := storetest.Record{Body: storetest.Log{Entries: []storetest.Entry{{ID: strings.Repeat("x", 1000), N: n}}}, Behind: true}
 		if _, err := s.Commit(ctx, fmt.Sprint("k", n), storetest.Record{}, next); err != nil {
@@ -121,7 +121,7 @@ func childReadOnly(ctx context.Context, args []string) error {
 		fmt.Println("open:", errors.Unwrap(err))
 		return nil
 	}
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	record, err := s.Read(ctx, "k")
 	fmt.Println("read:", len(record.Body.Entries), err)
 	_, err = s.Commit(ctx, "k", record, record)

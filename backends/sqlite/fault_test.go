@@ -32,14 +32,14 @@ func TestProcesses(t *testing.T) {
 	for h := range handles {
 		db := open(t, path, sqlite.Config{})
 		all.Go(func() {
-			got, err := storetest.Increment(t.Context(), kinds[2].of(db), "shared", fmt.Sprint("handle", h, "-"), 4, 10)
+			got, err := storetest.Increment(t.Context(), kinds[2].Of(db), "shared", fmt.Sprint("handle", h, "-"), 4, 10)
 			if got != each || err != nil {
 				t.Errorf("handle %d acknowledged: got %d, %v, want %d", h, got, err, each)
 			}
 		})
 	}
 	all.Wait()
-	s := kinds[2].of(open(t, path, sqlite.Config{}))
+	s := kinds[2].Of(open(t, path, sqlite.Config{}))
 	record, err := s.Read(t.Context(), "shared")
 	if got, want := len(record.Body.Entries), (others+handles)*each; got != want || err != nil {
 		t.Errorf("entries: got %d, %v, want %d", got, err, want)
@@ -59,7 +59,7 @@ func TestDiskFull(t *testing.T) {
 	if got := lines[acked:]; acked == 0 || got[0] != want[0] || got[1] != want[1] {
 		t.Fatalf("got %v, want %v", lines, want)
 	}
-	s := kinds[0].of(open(t, path, sqlite.Config{}))
+	s := kinds[0].Of(open(t, path, sqlite.Config{}))
 	for n := range acked {
 		if record, err := s.Read(t.Context(), fmt.Sprint("k", n)); len(record.Body.Entries) != 1 || err != nil {
 			t.Errorf("k%d was acknowledged: got %v, %v", n, record.Fence, err)
@@ -78,7 +78,7 @@ func TestReadOnlyFile(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)
 	body := storetest.Log{Entries: []storetest.Entry{{ID: "a"}}}
-	if _, err := kinds[0].of(open(t, path, sqlite.Config{})).Commit(t.Context(), "k", storetest.Record{}, storetest.Record{Body: body}); err != nil {
+	if _, err := kinds[0].Of(open(t, path, sqlite.Config{})).Commit(t.Context(), "k", storetest.Record{}, storetest.Record{Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	chmod(t, filepath.Dir(filepath.Dir(path)), 0o755)

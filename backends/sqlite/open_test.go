@@ -145,7 +145,7 @@ func TestReopen(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)
 	db := open(t, path, sqlite.Config{})
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	next := storetest.Record{Body: storetest.Log{Entries: []storetest.Entry{{ID: "a", N: 1}}}, Behind: true}
 	stored, err := s.Commit(t.Context(), "k", storetest.Record{}, next)
 	if err := errors.Join(err, db.Close(), db.Close()); err != nil {
@@ -155,7 +155,7 @@ func TestReopen(t *testing.T) {
 	if left, err := filepath.Glob(path + "*"); len(left) != 1 || err != nil {
 		t.Errorf("got %v, %v, want the file alone", left, err)
 	}
-	s = kinds[0].of(open(t, path, sqlite.Config{Durability: sqlite.Relaxed}))
+	s = kinds[0].Of(open(t, path, sqlite.Config{Durability: sqlite.Relaxed}))
 	got, err := s.Read(t.Context(), "k")
 	if err != nil || got.Fence != stored.Fence || !got.Behind || len(got.Body.Entries) != 1 {
 		t.Errorf("got %+v, %v, want %+v", got, err, stored)
@@ -173,7 +173,7 @@ func TestReopen(t *testing.T) {
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	db := open(t, newFile(t), sqlite.Config{})
-	s := kinds[1].of(db)
+	s := kinds[1].Of(db)
 	db.Close()
 	_, readErr := s.Read(t.Context(), "k")
 	_, commitErr := s.Commit(t.Context(), "k", storetest.Record{}, storetest.Record{})
@@ -195,8 +195,8 @@ func TestClosed(t *testing.T) {
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)
-	impatient := kinds[0].of(open(t, path, sqlite.Config{BusyTimeout: time.Millisecond}))
-	patient := kinds[0].of(open(t, path, sqlite.Config{BusyTimeout: time.Hour}))
+	impatient := kinds[0].Of(open(t, path, sqlite.Config{BusyTimeout: time.Millisecond}))
+	patient := kinds[0].Of(open(t, path, sqlite.Config{BusyTimeout: time.Hour}))
 	other, err := rawFile(t, path).Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -11,22 +11,8 @@ import (
 	"github.com/goferry/goferry/backends/sqlite"
 )
 
-// kinds are the ways to use a file: a view of one object per record, one row per entry, and that in one transaction.
-var kinds = []struct {
-	name  string
-	model func() storetest.Subject
-	of    func(db *sqlite.DB) storetest.Subject
-}{
-	{"views", storetest.MemoryViews, func(db *sqlite.DB) storetest.Subject {
-		return storetest.OfViews(sqlite.New[string](db, storetest.Show))
-	}},
-	{"rows", storetest.MemoryRows, func(db *sqlite.DB) storetest.Subject {
-		return storetest.OfRows(newRows(db))
-	}},
-	{"rows at once", storetest.MemoryRowsAtOnce, func(db *sqlite.DB) storetest.Subject {
-		return storetest.OfRowsBy(newRows(db), (*rowStore).ProjectRows)
-	}},
-}
+var kinds = storetest.Kinds(
+	func(db *sqlite.DB) storetest.Views { return sqlite.New[string](db, storetest.Show) }, newRows)
 
 type rowStore = sqlite.RowStore[string, storetest.Log, string, storetest.Entry]
 
@@ -78,10 +64,10 @@ func TestContract(t *testing.T) {
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			storetest.Test(t, func(t *testing.T) storetest.Subject {
-				return kind.of(open(t, newFile(t), sqlite.Config{}))
+				return kind.Of(open(t, newFile(t), sqlite.Config{}))
 			})
 		})
 	}
@@ -90,14 +76,14 @@ func TestRoundTrips(t *testing.T) {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Model(t, kind.of(open(t, newFile(t), sqlite.Config{})), kind.model)
+			storetest.Model(t, kind.Of(open(t, newFile(t), sqlite.Config{})), kind.Model)
 		})
 	}
 }
 
 func TestCancelledCommits(t *testing.T) {
 	t.Parallel()
-	storetest.Cancelled(t, kinds[0].of(open(t, newFile(t), sqlite.Config{})), 5000)
+	storetest.Cancelled(t, kinds[0].Of(open(t, newFile(t), sqlite.Config{})), 5000)
 }

@@ -2,8 +2,6 @@ package sqlite_test
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -44,7 +42,7 @@ func TestGroupCommit(t *testing.T) {
 	t.Parallel()
 	const writers, each = 64, 20
 	db := open(t, newFile(t), sqlite.Config{})
-	s := kinds[0].of(db)
+	s := kinds[0].Of(db)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
@@ -89,7 +87,7 @@ func TestStatements(t *testing.T) {
 	}
 	for _, tt := range tests {
 		db := open(t, newFile(t), sqlite.Config{})
-		s := kinds[tt.kind].of(db)
+		s := kinds[tt.kind].Of(db)
 		record, err := s.Commit(t.Context(), "k", storetest.Record{}, storetest.Record{Body: body, Behind: true})
 		if tt.project && err == nil {
 			_, err = s.Project(t.Context(), "k", record)
@@ -102,26 +100,8 @@ func TestStatements(t *testing.T) {
 
 func TestManyRows(t *testing.T) {
 	t.Parallel()
-	const n = 20_000
-	body := storetest.Log{Entries: make([]storetest.Entry, n)}
-	for i := range body.Entries {
-		body.Entries[i] = storetest.Entry{ID: strconv.Itoa(i), N: i}
-	}
 	db := open(t, newFile(t), sqlite.Config{})
-	s := kinds[2].of(db)
-	record, err := s.Commit(t.Context(), "k", storetest.Record{}, storetest.Record{Body: body, Behind: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left, err := s.Project(t.Context(), "k", record); err != nil || len(left) > 0 {
-		t.Errorf("got %v, %v, want nothing left", left, err)
-	}
-	if got := db.Stats().Transactions; got != 2 {
-		t.Errorf("transactions: got %d, want 2", got)
-	}
-	if shown, err := s.Shown(t.Context(), "k"); err != nil || !slices.Equal(shown, body.Entries) {
-		t.Errorf("rows: got %d, %v, want %d", len(shown), err, n)
-	}
+	storetest.ManyRows(t, kinds[2].Of(db), func() uint64 { return db.Stats().Transactions })
 }
 
 // TestAnyStringIsAKey: SQLite compares what it is given, NUL and bytes that are no text included.

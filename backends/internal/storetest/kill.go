@@ -1,14 +1,10 @@
 package storetest
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,44 +48,6 @@ func WriteForever(ctx context.Context, s Subject, run string, acks io.Writer) {
 
 // Ack is one line of WriteForever.
 type Ack struct{ Key, ID, Status string }
-
-// KillAfter starts a process that runs WriteForever, kills it when it has printed so many acknowledgements, and answers
-// all that it printed. It waits for [Patience].
-func KillAfter(t *testing.T, child *exec.Cmd, acks int) []Ack {
-	t.Helper()
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var complaints strings.Builder
-	child.Stderr = &complaints
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(Patience, func() { child.Process.Kill() })
-	defer late.Stop()
-	var all []Ack
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		var a Ack
-		if _, err := fmt.Sscan(lines.Text(), &a.Key, &a.ID, &a.Status); err != nil {
-			t.Errorf("the child printed %q", lines.Text())
-			continue
-		}
-		all = append(all, a)
-		if len(all) == acks {
-			child.Process.Kill()
-		}
-	}
-	err = child.Wait()
-	if killed, ok := errors.AsType[*exec.ExitError](err); !ok || killed.ExitCode() != -1 {
-		t.Fatalf("the child ended by itself: %v\n%s", err, complaints.String())
-	}
-	if len(all) < acks {
-		t.Fatalf("acknowledged within %v: got %d, want %d", Patience, len(all), acks)
-	}
-	return all
-}
 
 // CheckAcks checks what a killed process left of its run: every acknowledged entry once, no half projection, the
 // index as the records say. Then it finishes what is pending and checks that too.
