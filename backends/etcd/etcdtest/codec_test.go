@@ -61,14 +61,15 @@ func TestCodecs(t *testing.T) {
 	t.Parallel()
 	client := rawClient(t)
 	key, next := pair{7, 8}, backends.Record[string]{Body: "ab", Behind: true}
+	viewsPrefix, rowsPrefix := newPrefix(), newPrefix()
 
-	views := etcd.New[pair](openAs(t, "views/", common.Endpoints()...), strings.ToUpper).WithKeys(pairs).WithBodies(hexed).WithViews(hexed)
+	views := etcd.New[pair](openAs(t, viewsPrefix, common.Endpoints()...), strings.ToUpper).WithKeys(pairs).WithBodies(hexed).WithViews(hexed)
 	stored, err := views.Commit(t.Context(), key, backends.Record[string]{}, next)
 	if err := errors.Join(err, views.Project(t.Context(), key, stored)); err != nil {
 		t.Fatal(err)
 	}
-	wantRaw(t, client, "views/r/7%2F8", "6162")
-	wantRaw(t, client, "views/v/7%2F8", "4142")
+	wantRaw(t, client, viewsPrefix+"r/7%2F8", "6162")
+	wantRaw(t, client, viewsPrefix+"v/7%2F8", "4142")
 	if view, ok, err := views.View(t.Context(), key); view != "AB" || !ok || err != nil {
 		t.Errorf("got view %q, %v, %v, want AB", view, ok, err)
 	}
@@ -83,7 +84,7 @@ func TestCodecs(t *testing.T) {
 		}
 	}
 	place := func(row string) pair { return pair{int(row[0] - '0'), int(row[0] - '0')} }
-	rows := etcd.NewRows[pair](openAs(t, "rows/", common.Endpoints()...), letters, place).WithKeys(pairs).WithBodies(hexed).WithIDs(pairs).WithRows(hexed)
+	rows := etcd.NewRows[pair](openAs(t, rowsPrefix, common.Endpoints()...), letters, place).WithKeys(pairs).WithBodies(hexed).WithIDs(pairs).WithRows(hexed)
 	stored, err = rows.Commit(t.Context(), key, backends.Record[string]{}, next)
 	if err := errors.Join(append(rows.Put(t.Context(), key, []string{"0a"}), err)...); err != nil {
 		t.Fatal(err)
@@ -94,8 +95,8 @@ func TestCodecs(t *testing.T) {
 	if left, err := rows.ProjectRows(t.Context(), key, stored); len(left) > 0 || err != nil {
 		t.Errorf("got %v, %v, want nothing left", left, err)
 	}
-	wantRaw(t, client, "rows/r/7%2F8", "6162")
-	wantRaw(t, client, "rows/v/7%2F8/1%2F1", "\x013162")
+	wantRaw(t, client, rowsPrefix+"r/7%2F8", "6162")
+	wantRaw(t, client, rowsPrefix+"v/7%2F8/1%2F1", "\x013162")
 	if got, err := rows.Rows(t.Context(), key); !slices.Equal(got, []string{"0a", "1b"}) || err != nil {
 		t.Errorf("got rows %q, %v", got, err)
 	}
@@ -105,11 +106,12 @@ func TestCodecs(t *testing.T) {
 func TestUndecodable(t *testing.T) {
 	t.Parallel()
 	client := rawClient(t)
-	db := openAs(t, "foreign/", common.Endpoints()...)
+	prefix := newPrefix()
+	db := openAs(t, prefix, common.Endpoints()...)
 	store := etcd.New[int](db, func(n int) int { return n })
 	rows := etcd.NewRows[int](db, func(int) iter.Seq2[int, int] { return func(func(int, int) bool) {} }, func(n int) int { return n })
 	for key, value := range map[string]string{"r/1": "no number", "v/1": "{", "v/1/2": "\x00{", "v/3/4": "\xff", "p/x": "", "p/%30": ""} {
-		if _, err := client.Put(t.Context(), "foreign/"+key, value); err != nil {
+		if _, err := client.Put(t.Context(), prefix+key, value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +145,7 @@ func TestUndecodable(t *testing.T) {
 	if failed != 2 || !slices.Equal(listed, []int{2}) {
 		t.Errorf("got keys %v and %d failures, want [2] and 2", listed, failed)
 	}
-	wantRaw(t, client, "foreign/r/1", "no number")
+	wantRaw(t, client, prefix+"r/1", "no number")
 }
 
 // TestUnencodable: a key, a row or a body that has no stored form is refused, and a row alone.

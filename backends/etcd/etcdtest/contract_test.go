@@ -25,9 +25,9 @@ func testContract(t *testing.T, endpoints []string) {
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.of(open(t, common.Endpoints()...)) })
+			storetest.Test(t, func(t *testing.T) storetest.Subject { return kind.Of(open(t, common.Endpoints()...)) })
 		})
 	}
 }
@@ -40,21 +40,21 @@ func TestContractWithoutOneNode(t *testing.T) {
 	fenceOf(t, newRows(open(t, cluster.Endpoints()...)), "k")
 	t.Run("contract", func(t *testing.T) { testContract(t, cluster.Endpoints()) })
 	t.Run("round trips", func(t *testing.T) {
-		storetest.Test(t, func(t *testing.T) storetest.Subject { return kinds[2].of(open(t, cluster.Endpoints()...)) })
+		storetest.Test(t, func(t *testing.T) storetest.Subject { return kinds[2].Of(open(t, cluster.Endpoints()...)) })
 	})
 }
 
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Model(t, kind.of(open(t, common.Endpoints()...)), kind.model)
+			storetest.Model(t, kind.Of(open(t, common.Endpoints()...)), kind.Model)
 		})
 	}
 }
 
 func TestCancelledCommits(t *testing.T) {
 	t.Parallel()
-	storetest.Cancelled(t, kinds[0].of(open(t, common.Endpoints()...)), 5000)
+	storetest.Cancelled(t, kinds[0].Of(open(t, common.Endpoints()...)), 5000)
 }

@@ -86,7 +86,7 @@ func TestLeaderKilled(t *testing.T) {
 	cluster := start(t, etcdtest.Config{})
 	var loads []*load
 	for _, kind := range kinds {
-		loads = append(loads, newLoad(t, kind.of(open(t, cluster.Endpoints()...)), kind.name[:4]))
+		loads = append(loads, newLoad(t, kind.Of(open(t, cluster.Endpoints()...)), kind.Name[:4]))
 	}
 	everybody := func(n int) {
 		for _, l := range loads {
@@ -117,10 +117,10 @@ func TestCuts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for i, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			proxies, addresses := through(t, common.Endpoints())
-			l := newLoad(t, kind.of(open(t, addresses...)), "cuts")
+			l := newLoad(t, kind.Of(open(t, addresses...)), "cuts")
 			l.more(t, 10)
 			var cuts atomic.Int64
 			for p, proxy := range proxies {

@@ -54,7 +54,7 @@ func TestHistory(t *testing.T) {
 	for run := range 4 {
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
 			t.Parallel()
-			prefix := t.Name() + "/"
+			prefix := newPrefix()
 			var cuts atomic.Int64
 			h := history{began: time.Now()}
 			var clients sync.WaitGroup

@@ -56,7 +56,7 @@ func TestKit(t *testing.T) {
 	t.Parallel()
 	t.Run("views", func(t *testing.T) {
 		t.Parallel()
-		k := kitOf[*views]{func(db *etcd.DB) *views { return etcd.New[string](db, slices.Clone[[]string]) }, t.Name() + "/"}
+		k := kitOf[*views]{func(db *etcd.DB) *views { return etcd.New[string](db, slices.Clone[[]string]) }, newPrefix()}
 		sim.TestStore(t,
 			projected.WholeRecord(
 				fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, schedule.Stop()),
@@ -66,7 +66,7 @@ func TestKit(t *testing.T) {
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
-		k := kitOf[*rows]{func(db *etcd.DB) *rows { return etcd.NewRows[string](db, each, itself) }, t.Name() + "/"}
+		k := kitOf[*rows]{func(db *etcd.DB) *rows { return etcd.NewRows[string](db, each, itself) }, newPrefix()}
 		sim.TestRowStore(t,
 			fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, schedule.Stop()),
 			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear,

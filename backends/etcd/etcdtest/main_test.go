@@ -72,10 +72,13 @@ func preset(name, value string) {
 
 var prefixes atomic.Int64
 
+// newPrefix is not the name of a test, which runs more than once with -count.
+func newPrefix() string { return fmt.Sprintf("test%d/", prefixes.Add(1)) }
+
 // open answers a new DB with data of its own on a cluster.
 func open(t *testing.T, endpoints ...string) *etcd.DB {
 	t.Helper()
-	return openAs(t, fmt.Sprintf("test%d/", prefixes.Add(1)), endpoints...)
+	return openAs(t, newPrefix(), endpoints...)
 }
 
 func openAs(t *testing.T, prefix string, endpoints ...string) *etcd.DB {
@@ -145,22 +148,8 @@ func through(t *testing.T, endpoints []string) (proxies []*proxy.Proxy, addresse
 	return proxies, addresses
 }
 
-// kinds are the ways to use a cluster: a view of one object per record, one row per entry, and that in few transactions.
-var kinds = []struct {
-	name  string
-	model func() storetest.Subject
-	of    func(db *etcd.DB) storetest.Subject
-}{
-	{"views", storetest.MemoryViews, func(db *etcd.DB) storetest.Subject {
-		return storetest.OfViews(etcd.New[string](db, storetest.Show))
-	}},
-	{"rows", storetest.MemoryRows, func(db *etcd.DB) storetest.Subject {
-		return storetest.OfRows(newRows(db))
-	}},
-	{"rows at once", storetest.MemoryRowsAtOnce, func(db *etcd.DB) storetest.Subject {
-		return storetest.OfRowsBy(newRows(db), (*rowStore).ProjectRows)
-	}},
-}
+var kinds = storetest.Kinds(
+	func(db *etcd.DB) storetest.Views { return etcd.New[string](db, storetest.Show) }, newRows)
 
 type rowStore = etcd.RowStore[string, storetest.Log, string, storetest.Entry]
 

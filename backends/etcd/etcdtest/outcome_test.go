@@ -52,7 +52,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			proxies, addresses := through(t, common.Endpoints()[:1])
-			prefix := t.Name() + "/"
+			prefix := newPrefix()
 			o := outcomes{
 				proxy:   proxies[0],
 				store:   newRows(openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: prefix})),
@@ -135,7 +135,7 @@ func settle(t *testing.T, s storetest.Subject, key string) {
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
 	proxies, addresses := through(t, common.Endpoints())
-	store := newRows(openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: t.Name() + "/", Timeout: time.Second}))
+	store := newRows(openWith(t, clientv3.Config{Endpoints: addresses}, etcd.Config{Prefix: newPrefix(), Timeout: time.Second}))
 	for range 3 * len(addresses) { // So that every connection is in use.
 		fenceOf(t, store, "k")
 	}
@@ -168,7 +168,7 @@ func TestNoWriteIsSentTwice(t *testing.T) {
 	})
 	config := clientv3.Config{Endpoints: common.Endpoints(), DialOptions: []grpc.DialOption{gaveUp}, Logger: zap.NewNop()}
 
-	store := newRows(openWith(t, config, etcd.Config{Prefix: t.Name()}))
+	store := newRows(openWith(t, config, etcd.Config{Prefix: newPrefix()}))
 	_, err := store.Commit(t.Context(), "k", storetest.Record{}, entry)
 	if !errors.Is(err, backends.ErrUnknown) || sent.Load() != 1 {
 		t.Errorf("got %v after %d transactions, want an unknown outcome after 1", err, sent.Load())
@@ -180,7 +180,7 @@ func TestNoWriteIsSentTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	key := t.Name() + "/plain"
+	key := newPrefix() + "plain"
 	answer, err := client.Txn(t.Context()).If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).Then(clientv3.OpPut(key, "")).Commit()
 	if err != nil || answer.Succeeded || sent.Load() != 2 {
 		t.Errorf("a client as it comes: got %v, %v after %d transactions, want its own write refused after 2", answer, err, sent.Load())
