@@ -75,9 +75,13 @@ func run(ctx context.Context, op Op) (err error) {
 
 // look reads record and view. A state that cannot be read is not an empty one.
 func (s *session) look(ctx context.Context) {
-	record, err := s.store.Read(ctx, s.key)
-	view, viewErr := s.store.View(ctx, s.key)
-	if err := errors.Join(err, viewErr); err != nil {
+	record, view, err := s.peek(ctx)
+	for range 2 {
+		if err != nil { // A server may be busy for once. The reads of the scripts are not repeated.
+			record, view, err = s.peek(ctx)
+		}
+	}
+	if err != nil {
 		s.broke(Accepted, "record and view could not be read between two operations: %v", err)
 		return
 	}
@@ -92,6 +96,12 @@ func (s *session) look(ctx context.Context) {
 	if s.held == nil || s.held.at != s.state.stamp {
 		s.former, s.held = s.held, &stamped{record, s.state.stamp}
 	}
+}
+
+func (s *session) peek(ctx context.Context) (record any, view []any, err error) {
+	record, err = s.store.Read(ctx, s.key)
+	view, viewErr := s.store.View(ctx, s.key)
+	return record, view, errors.Join(err, viewErr)
 }
 
 func answerOf(op Op, err error) (text string, ids []any) {
