@@ -29,17 +29,21 @@ type cell struct {
 	view      bool // each write is a commit and a projection of its rows
 	ungrouped bool // to the store that does not gather writes
 	patient   bool // a write that failed waits a little before it is tried again
+	hand      bool // by hand, without goferry
 }
 
 var cells = []cell{
 	{name: "seq1", writers: 1, batch: 1},
+	{name: "seq1 by hand", writers: 1, batch: 1, hand: true},
 	{name: "seq64", writers: 1, batch: 64},
+	{name: "seq64 by hand", writers: 1, batch: 64, hand: true},
 	{name: "64 keys", writers: 64, batch: 1},
 	{name: "64 keys ungrouped", writers: 64, batch: 1, ungrouped: true},
 	{name: "64x64", writers: 64, batch: 64},
 	{name: "many64", writers: 64, batch: 1, inStep: true},
 	{name: "proj1", writers: 1, batch: 1, view: true},
 	{name: "proj64", writers: 1, batch: 64, view: true},
+	{name: "proj64 by hand", writers: 1, batch: 64, view: true, hand: true},
 	{name: "hot8", writers: slots, batch: 1, hot: true},
 	{name: "hot8 lanes", writers: slots, batch: 1, hot: true, lanes: true},
 }
@@ -140,14 +144,16 @@ type run struct {
 	slowest []time.Duration
 }
 
-func newRun(c cell, name string, s store) (r *run, end func(context.Context) error) {
-	p := &probe{store: s}
+func newRun(c cell, name string, t target) (r *run, end func(context.Context) error) {
+	p := &probe{store: t.store}
 	r = &run{
 		cell: c, name: name, probe: p, call: plain.Provide(p).Call,
 		acked: make([]uint32, c.writers), slowest: make([]time.Duration, c.writers),
 	}
 	end = func(context.Context) error { return nil }
 	switch {
+	case c.hand:
+		r.call = byHand(t.hand, c.view)
 	case c.patient:
 		r.call = patient.Provide(p).Call
 	case c.view:
@@ -243,7 +249,7 @@ const grace = time.Minute
 func (c cell) measure(ctx context.Context, name string, t target, w window) (figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.warm+w.measure+grace)
 	defer cancel()
-	r, end := newRun(c, name, t.store)
+	r, end := newRun(c, name, t)
 	var before work
 	if t.work != nil {
 		before = t.work()
@@ -253,7 +259,7 @@ func (c cell) measure(ctx context.Context, name string, t target, w window) (fig
 	if err := errors.Join(writers.Wait(), end(ctx)); err != nil {
 		return figures{}, err
 	}
-	if t.work != nil {
+	if t.work != nil && !c.hand {
 		f.Work = t.work().since(before)
 	}
 	p := r.probe

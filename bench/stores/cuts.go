@@ -114,7 +114,7 @@ func underCuts(ctx context.Context, parent string, connect func(context.Context,
 	if err := connect(ctx, dir, &far); err != nil {
 		return 0, figures{}, err
 	}
-	r, _ := newRun(cell{name: "cuts", writers: slots, batch: 1, patient: true}, "cuts", far.store)
+	r, _ := newRun(cell{name: "cuts", writers: slots, batch: 1, patient: true}, "cuts", target{store: far.store})
 	writers := r.begin(ctx)
 	cutErr := cut(ctx, far.proxies, cuts)
 	r.over.Store(true)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/etcd"
@@ -30,6 +31,7 @@ type store interface {
 type target struct {
 	store
 	work func() work // nil if the engine counts nothing
+	hand hand        // nil if there is no engine but the store
 }
 
 // work is what an engine says it has done.
@@ -102,11 +104,17 @@ func startSQLite(ctx context.Context, dir string) (*server, error) {
 	if err != nil {
 		return nil, errors.Join(err, grouped.Close())
 	}
-	return &server{
+	hand, err := openSQLiteHand(filepath.Join(dir, "grouped.db"))
+	if err != nil {
+		return nil, errors.Join(err, ungrouped.Close(), grouped.Close())
+	}
+	s := &server{
 		grouped:   onSQLite(grouped),
 		ungrouped: onSQLite(ungrouped),
-		close:     func() error { return errors.Join(grouped.Close(), ungrouped.Close()) },
-	}, nil
+		close:     func() error { return errors.Join(hand.Close(), ungrouped.Close(), grouped.Close()) },
+	}
+	s.grouped.hand = hand
+	return s, nil
 }
 
 func onSQLite(db *sqlite.DB) target {
@@ -140,11 +148,13 @@ func startPostgres(ctx context.Context, dir string) (*server, error) {
 	if err != nil {
 		return nil, errors.Join(err, grouped.Close(), end())
 	}
-	return &server{
+	s := &server{
 		grouped:   onPostgres(grouped),
 		ungrouped: onPostgres(ungrouped),
 		close:     func() error { return errors.Join(grouped.Close(), ungrouped.Close(), end()) },
-	}, nil
+	}
+	s.grouped.hand = postgresHand{pool, "grouped"}
+	return s, nil
 }
 
 func openPostgres(ctx context.Context, pool *pgxpool.Pool, config postgres.Config) (*postgres.DB, error) {
@@ -176,14 +186,20 @@ func startEtcd(nodes int) func(context.Context, string) (*server, error) {
 			cluster.Close()
 			return nil, err
 		}
+		client, err := clientv3.New(clientv3.Config{Endpoints: cluster.Endpoints(), Logger: zap.NewNop()})
+		if err != nil {
+			err = errors.Join(err, db.Close())
+			cluster.Close()
+			return nil, err
+		}
 		work := func() work {
 			n := uint64(cluster.Writes()) // Counted at the servers: a hidden second try would show.
 			return work{Operations: n, Transactions: n}
 		}
 		return &server{
-			grouped: target{store: onEtcd(db), work: work},
+			grouped: target{store: onEtcd(db), work: work, hand: etcdHand{client}},
 			close: func() error {
-				err := db.Close()
+				err := errors.Join(client.Close(), db.Close())
 				cluster.Close()
 				return err
 			},

@@ -200,18 +200,18 @@ func (m measured) row(cell string) []string {
 	for _, f := range m.Cells[cell] {
 		p99 = max(p99, f.P99)
 	}
-	return []string{
-		cell,
-		report.Number(m.rate(cell)),
-		orNone(m.ratio(cell, "seq1"), report.Times),
-		report.Duration(m.p50(cell)),
-		report.Duration(p99),
-		fmt.Sprintf("%.0f %%", 100*m.per(cell, refused, commits)),
-		orNone(m.per(cell, transactions, commits), report.Number),
-		orNone(m.per(cell, statements, commits), report.Number),
-		fmt.Sprint(m.total(cell, lost)),
-		fmt.Sprint(m.total(cell, doubled)),
+	row := []string{cell, report.Number(m.rate(cell)), orNone(m.ratio(cell, "seq1"), report.Times)}
+	if m.total(cell, commits) == 0 { // By hand: nobody counts.
+		row = append(row, "", "", "", "", "")
+	} else {
+		row = append(row,
+			report.Duration(m.p50(cell)),
+			report.Duration(p99),
+			fmt.Sprintf("%.0f %%", 100*m.per(cell, refused, commits)),
+			orNone(m.per(cell, transactions, commits), report.Number),
+			orNone(m.per(cell, statements, commits), report.Number))
 	}
+	return append(row, fmt.Sprint(m.total(cell, lost)), fmt.Sprint(m.total(cell, doubled)))
 }
 
 // orNone shows as a blank what an engine does not count or have.
@@ -237,6 +237,9 @@ func compare(r *report.Report, all []measured) {
 		{"proj64 to proj1: 64 rows a projection", "proj64", "proj1"},
 		{"seq1 to proj1: what a view costs", "seq1", "proj1"},
 		{"hot8 with lanes to without: 8 writers on one key", "hot8 lanes", "hot8"},
+		{"seq1 to a loop by hand", "seq1", "seq1 by hand"},
+		{"seq64 to a loop by hand", "seq64", "seq64 by hand"},
+		{"proj64 to a loop by hand", "proj64", "proj64 by hand"},
 	}
 	var table [][]string
 	for _, ratio := range ratios {

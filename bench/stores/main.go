@@ -166,7 +166,7 @@ func (e engine) measure(ctx context.Context, show io.Writer, parent string, s sc
 		fmt.Fprintf(show, "%s, round %d of %d:", e.title, round+1, s.rounds)
 		for _, c := range s.turns(round) {
 			t := running.of(c)
-			if t.store == nil {
+			if t.store == nil || c.hand && t.hand == nil {
 				continue
 			}
 			fmt.Fprintf(show, " %s,", c.name)

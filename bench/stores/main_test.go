@@ -65,7 +65,7 @@ func TestCounts(t *testing.T) {
 				t.Error(err)
 			}
 			for _, c := range cells {
-				if rounds := len(m.Cells[c.name]); rounds != tiny.rounds && !c.ungrouped {
+				if rounds := len(m.Cells[c.name]); rounds != tiny.rounds && !c.ungrouped && !c.hand {
 					t.Errorf("%s: got %d rounds, want %d", c.name, rounds, tiny.rounds)
 				}
 				for _, f := range m.Cells[c.name] {
@@ -80,6 +80,9 @@ func wantCounts(t *testing.T, e engine, c cell, f figures) {
 	t.Helper()
 	if least := int64(c.writers * c.batch); f.Entries < least {
 		t.Errorf("%s: got %d entries, want at least %d", c.name, f.Entries, least)
+	}
+	if c.hand {
+		return // Nobody counts the rest.
 	}
 	if landed := f.Commits - f.Refused; !c.lanes && landed != f.Entries/int64(c.batch) {
 		t.Errorf("%s: got %d commits for %d entries, want %d", c.name, landed, f.Entries, f.Entries/int64(c.batch))
