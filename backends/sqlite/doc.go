@@ -28,8 +28,8 @@
 // counts.
 //
 // A write is one statement: a commit, a projection of a view, a clear. A put of rows and a whole projection of rows
-// are one transaction, in which 64 rows share a statement. Every write compares and raises the fence of the record by itself; nothing is read in advance,
-// and nothing is locked between two calls.
+// are one transaction, in which 64 rows share a statement. Every write compares and raises the fence of the record by
+// itself; nothing is read in advance, and nothing is locked between two calls.
 //
 // # Processes
 //

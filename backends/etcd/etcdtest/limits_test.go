@@ -7,7 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/etcd"
@@ -32,16 +37,27 @@ func mustCommit(t *testing.T, s storetest.Common, key string, read storetest.Rec
 	return stored
 }
 
-// TestTransactions counts what reaches the servers: one transaction for a commit, and for a projection as many as its rows need.
+// counted has a client count its requests.
+func counted(endpoints []string, requests *atomic.Int64) clientv3.Config {
+	count := func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		requests.Add(1)
+		return invoke(ctx, method, request, reply, conn, opts...)
+	}
+	return clientv3.Config{Endpoints: endpoints, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}}
+}
+
+// TestTransactions counts what reaches the servers: one transaction for a commit, and for a projection as many as its rows need. Only
+// where one is not enough it is asked first which rows are missing, in as many requests.
 func TestTransactions(t *testing.T) {
 	t.Parallel()
 	cluster := start(t, etcdtest.Config{Nodes: 1}) // Alone: the others' writes are not ours.
-	store := newRows(open(t, cluster.Endpoints()...))
+	var requests atomic.Int64
+	store := newRows(openWith(t, counted(cluster.Endpoints(), &requests), etcd.Config{Timeout: 10 * time.Second}))
 	views := etcd.New[string](open(t, cluster.Endpoints()...), storetest.Show)
 	tests := []struct {
-		rows int
-		want int64
-	}{{0, 1}, {1, 1}, {100, 1}, {125, 1}, {126, 2}, {250, 2}, {1000, 8}}
+		rows           int
+		writes, asking int64
+	}{{0, 1, 0}, {1, 1, 0}, {100, 1, 0}, {125, 1, 0}, {126, 2, 2}, {250, 2, 2}, {1000, 8, 8}}
 	for _, tt := range tests {
 		key := fmt.Sprint(tt.rows)
 		before := cluster.Writes()
@@ -50,11 +66,12 @@ func TestTransactions(t *testing.T) {
 			t.Errorf("commit: got %d transactions, want 1", got)
 		}
 		before = cluster.Writes()
+		requests.Store(0)
 		if left, err := store.ProjectRows(t.Context(), key, record); len(left) > 0 || err != nil {
 			t.Fatalf("%d rows: got %v, %v, want nothing left", tt.rows, left, err)
 		}
-		if got := cluster.Writes() - before; got != tt.want {
-			t.Errorf("projection of %d rows: got %d transactions, want %d", tt.rows, got, tt.want)
+		if got, all := cluster.Writes()-before, requests.Load(); got != tt.writes || all != tt.writes+tt.asking {
+			t.Errorf("projection of %d rows: got %d transactions in %d requests, want %d in %d", tt.rows, got, all, tt.writes, tt.writes+tt.asking)
 		}
 		if rows, err := store.Rows(t.Context(), key); !slices.Equal(rows, record.Body.Entries) || err != nil {
 			t.Errorf("got %d rows, %v, want %d in order", len(rows), err, tt.rows)
