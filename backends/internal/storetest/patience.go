@@ -14,15 +14,14 @@ import (
 const Patience = 2 * time.Minute
 
 // Await answers what c gives.
-func Await[T any](t testing.TB, what string, c <-chan T) T {
+func Await[T any](t testing.TB, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
-	case v := <-c:
-		return v
+	case v = <-c:
 	case <-time.After(Patience):
 		t.Fatalf("%s: got nothing within %v", what, Patience)
-		panic("unreachable")
 	}
+	return v
 }
 
 // Until asks again and again until ok answers true.
