@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goferry/goferry/internal/mishap"
 	"github.com/goferry/goferry/projected"
 	"github.com/goferry/goferry/sim/internal/kit"
-	"github.com/goferry/goferry/sim/internal/mishap"
 )
 
 const (

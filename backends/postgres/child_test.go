@@ -14,8 +14,8 @@ const childMode = "GOFERRY_POSTGRES_CHILD"
 
 // children are the parts that other processes play.
 var children = map[string]func(ctx context.Context, args []string) error{
-	"write views": writeForever(newViews, writeViews),
-	"write rows":  writeForever(newLogRows, writeRows),
+	"write views":          childWrite,
+	"serve and write rows": childServe,
 }
 
 // awaitSessionsEnd waits for the statements that the server runs on after their client was killed.

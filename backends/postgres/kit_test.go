@@ -84,10 +84,10 @@ func TestKit(t *testing.T) {
 	})
 	t.Run("rows at once", func(t *testing.T) {
 		t.Parallel()
-		k := kitOf[*rows]{of: newLogRows, part: "write rows", config: newSchema(t)}
+		k := kitOf[*rows]{of: newLogRows, part: "serve and write rows", config: newSchema(t)}
 		sim.TestStore(t, writeRows, k.open,
 			throttled, sim.AnyText, nth, log, (*rows).Rows, (*rows).PendingKeys,
-			append(k.powers(), sim.WithDelete((*rows).Delete))...)
+			append(k.powers(), sim.WithDelete((*rows).Delete), sim.WithChild(k.startServer, k.leftServer), sim.WithPowerCuts())...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
@@ -147,6 +147,30 @@ func (k kitOf[R]) left(t *testing.T, _ string) R {
 	return k.open(t)
 }
 
+// startServer is a process with a server of its own, and all of its data in dir.
+func (k kitOf[R]) startServer(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	for path := dir; path != filepath.Clean(os.TempDir()); path = filepath.Dir(path) {
+		if err := os.Chmod(path, 0o755); err != nil { // The server does not run as root.
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], dir)
+	cmd.Env = append(os.Environ(), childMode+"="+k.part)
+	return cmd
+}
+
+// leftServer starts a server on what the one of a child has left.
+func (k kitOf[R]) leftServer(t *testing.T, dir string) R {
+	t.Helper()
+	left, err := pgserver.In(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(left.Quit)
+	return k.of(open(t, newPool(t, left.ConnString("postgres"), nil), postgres.Config{}))
+}
+
 // serve starts a server for this test alone.
 func (k kitOf[R]) serve(t *testing.T) (store R, kill, restart func()) {
 	t.Helper()
@@ -166,16 +190,35 @@ func (k kitOf[R]) serve(t *testing.T) (store R, kill, restart func()) {
 	}
 }
 
-func writeForever[R any](of func(*postgres.DB) R, write projected.ProjectedWrite[R, *backends.Error, string, string, string, record, int]) func(context.Context, []string) error {
-	return func(ctx context.Context, args []string) error {
-		pool, err := pgxpool.New(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		db, err := postgres.Open(ctx, pool, postgres.Config{Schema: args[1]})
-		if err != nil {
-			return err
-		}
-		return sim.WriteForever(write, of(db), sim.AnyText, nth)
+// childWrite is killed in the middle of it. Its arguments are how to connect, and the schema.
+func childWrite(ctx context.Context, args []string) error {
+	pool, err := pgxpool.New(ctx, args[0])
+	if err != nil {
+		return err
 	}
+	db, err := postgres.Open(ctx, pool, postgres.Config{Schema: args[1]})
+	if err != nil {
+		return err
+	}
+	return sim.WriteForever(writeViews, newViews(db), sim.AnyText, nth)
+}
+
+// childServe is killed together with its server. Its argument is the folder of the server.
+func childServe(ctx context.Context, args []string) error {
+	own, err := pgserver.In(args[0])
+	if err != nil {
+		return err
+	}
+	pool, err := pgxpool.New(ctx, own.ConnString("postgres"))
+	if err != nil {
+		return err
+	}
+	if err := postgres.Migrate(ctx, pool, postgres.Config{}); err != nil {
+		return err
+	}
+	db, err := postgres.Open(ctx, pool, postgres.Config{})
+	if err != nil {
+		return err
+	}
+	return sim.WriteForever(writeRows, newLogRows(db), sim.AnyText, nth)
 }

@@ -24,9 +24,10 @@ import (
 // Server is a PostgreSQL in a temporary folder, which listens on a socket there. Its superuser is postgres, without a
 // password.
 type Server struct {
-	dir, bin string
-	process  *exec.Cmd
-	exited   <-chan struct{}
+	dir, bin  string
+	sameGroup bool
+	process   *exec.Cmd
+	exited    <-chan struct{}
 }
 
 // Start makes a new server and waits until it answers. settings are lines of postgresql.conf.
@@ -47,6 +48,33 @@ func StartIn(parent string, settings ...string) (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
+}
+
+// In is a server whose data is in dir, which it makes, and syncs, if there is none. It does not leave the process group of
+// this process, and ends with it.
+func In(dir string) (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, bin: bin, sameGroup: true}
+	if _, err := os.Stat(s.data()); err == nil {
+		return s, errors.Join(s.bury(), s.Run())
+	}
+	return s, s.create(nil)
+}
+
+// bury removes the lock files of a server that was killed and is a zombie, which looks alive, until its new parent takes
+// notice.
+func (s *Server) bury() error {
+	lock := filepath.Join(s.data(), "postmaster.pid")
+	content, _ := os.ReadFile(lock) // None is fine, and so is a system without /proc.
+	pid, _, _ := strings.Cut(string(content), "\n")
+	stat, _ := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	if !strings.Contains(string(stat), ") Z ") {
+		return nil
+	}
+	return errors.Join(os.Remove(lock), os.Remove(s.Socket()+".lock"))
 }
 
 // Standby makes a server that follows this one.
@@ -111,10 +139,18 @@ func (s *Server) create(settings []string) error {
 		"unix_socket_directories = '" + s.dir + "'",
 		"max_connections = 200",
 	}, settings...)
-	if err := s.configure(settings...); err != nil {
+	if err := errors.Join(s.configure(settings...), s.sync()); err != nil {
 		return err
 	}
 	return s.Run()
+}
+
+// sync makes up for --no-sync where the data is to be kept.
+func (s *Server) sync() error {
+	if !s.sameGroup {
+		return nil
+	}
+	return exec.Command("sync", "--file-system", s.dir).Run()
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -123,11 +159,16 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 func (s *Server) Run() error {
 	for deadline := time.Now().Add(time.Minute); ; {
 		err := s.start(deadline)
-		// The memory of a server that was killed is freed a moment later.
-		if err == nil || time.Now().After(deadline) || !strings.Contains(err.Error(), "pre-existing shared memory block") {
+		if err == nil || time.Now().After(deadline) || !killedJustNow(err) {
 			return err
 		}
 	}
+}
+
+// killedJustNow says whether processes and memory of a server that was killed are still there. They go by themselves.
+func killedJustNow(err error) bool {
+	said := err.Error()
+	return strings.Contains(said, "pre-existing shared memory block") || strings.Contains(said, `"postmaster.pid" already exists`)
 }
 
 func (s *Server) start(deadline time.Time) error {
@@ -176,9 +217,12 @@ func (s *Server) Kill() {
 	}
 }
 
+// Quit ends the server. The next one finds its data as after a crash.
+func (s *Server) Quit() { s.end(syscall.SIGQUIT) }
+
 // Close ends the server and removes its folder.
 func (s *Server) Close() error {
-	s.end(syscall.SIGQUIT)
+	s.Quit()
 	return os.RemoveAll(s.dir)
 }
 
@@ -201,7 +245,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !s.sameGroup}
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr.Credential, _ = unprivileged()
 	}

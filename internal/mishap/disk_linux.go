@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -66,7 +67,7 @@ func (d *Disk) Cut() error {
 	return nil
 }
 
-// Unmount unmounts the disk if it is mounted. It waits a while for those who still use it.
+// Unmount unmounts the disk if it is mounted, and kills whoever still uses it, as a machine without power does.
 func (d *Disk) Unmount() error {
 	if !d.mounted {
 		return nil
@@ -76,12 +77,27 @@ func (d *Disk) Unmount() error {
 		if err = syscall.Unmount(d.Dir, 0); !errors.Is(err, syscall.EBUSY) {
 			break
 		}
+		d.killUsers()
 	}
 	if err != nil {
 		err = fmt.Errorf("unmount %s: %w", d.Dir, errors.Join(err, run("umount", "--lazy", d.Dir)))
 	}
 	d.mounted = false
 	return err
+}
+
+// killUsers kills the other processes that are in a folder of the disk, or have a file of it open.
+func (d *Disk) killUsers() {
+	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/fd/*"} {
+		links, _ := filepath.Glob(pattern) // Its only error is that of a bad pattern.
+		for _, link := range links {
+			used, err := os.Readlink(link)
+			pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+			if err == nil && (used == d.Dir || strings.HasPrefix(used, d.Dir+"/")) && pid != os.Getpid() {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
 }
 
 func run(name string, args ...string) error {

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/goferry/goferry/sim/internal/mishap"
+	"github.com/goferry/goferry/internal/mishap"
 )
 
 // child makes the test binary a process that appends to a file, syncs it, and counts, until it is killed or that fails.
