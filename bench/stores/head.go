@@ -36,9 +36,11 @@ A record is 1 KiB and 100 bytes for each entry of its last write. The cells, eac
 - many64: one entry to each of 64 keys at once, then wait for all of them
 - proj1, proj64: commit 1 or 64 entries, then write their rows and clear the marker
 - hot8: 8 writers on one key who try again at once when they are refused; with lanes they share writes
+- by hand: a loop as one writes it against the engine without goferry, into the same tables. It shows what the engine and the machine
+  allow: where a rate is missed there too, it is theirs
 
 Transactions and statements are per commit that was asked for, those of projections included. The cells of an engine ran in turns.
-Rates are means of the rounds, ratios and times those of the worse round. Clients and servers share the cores. After every cell
+Rates, times, and ratios within a round are medians of three rounds. Clients and servers share the cores. After every cell
 every entry was looked for: lost were answered and are not there, doubled are there twice.
 
 On the slow disk each sync took 5 ms more; etcd had one node there, since three on one disk wait for each other. Syncs were counted from

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/goferry/goferry/bench/internal/report"
@@ -73,7 +74,7 @@ func (a aims) judge(m measured) []goal {
 		add(goal{What: what, Least: least, Want: want, Got: m.Others[what].Got, Skipped: m.Others[what].Skipped, show: show})
 	}
 	least("entries/s, seq1", m.rate("seq1"), a.seq1, report.Number)
-	add(goal{What: "commit p50, seq1", Want: a.p50.Seconds(), Got: m.p50("seq1").Seconds(), show: seconds})
+	add(goal{What: "commit p50, seq1", Want: a.p50.Seconds(), Got: m.middle("seq1", p50), show: seconds})
 	least("entries/s, seq64", m.rate("seq64"), a.seq64, report.Number)
 	least("seq64 to seq1", m.ratio("seq64", "seq1"), a.batch, report.Times)
 	least("entries/s, 64 keys", m.rate("64 keys"), a.keys, report.Number)
@@ -118,8 +119,9 @@ func (m measured) counts(shared float64) (goals []goal) {
 }
 
 // What figures are taken from.
-func one(figures) float64            { return 1 }
 func speed(f figures) float64        { return f.PerSecond }
+func p50(f figures) float64          { return f.P50.Seconds() }
+func p99(f figures) float64          { return f.P99.Seconds() }
 func lost(f figures) float64         { return float64(f.Lost) }
 func doubled(f figures) float64      { return float64(f.Doubled) }
 func commits(f figures) float64      { return float64(f.Commits) }
@@ -150,21 +152,35 @@ func (m measured) worst(of, per func(figures) float64) (highest float64) {
 	return highest
 }
 
-// rate is the mean of the rounds.
-func (m measured) rate(cell string) float64 {
-	return m.per(cell, speed, one)
+// median is that of the rounds, the lower of two, 0 of none.
+func median(rounds []float64) float64 {
+	if len(rounds) == 0 {
+		return 0
+	}
+	slices.Sort(rounds)
+	return rounds[(len(rounds)-1)/2]
 }
 
-// ratio is that of the round in which it was lowest, 0 if it cannot be told.
+func (m measured) rate(cell string) float64 { return m.middle(cell, speed) }
+
+func (m measured) middle(cell string, of func(figures) float64) float64 {
+	var rounds []float64
+	for _, f := range m.Cells[cell] {
+		rounds = append(rounds, of(f))
+	}
+	return median(rounds)
+}
+
+// ratio is the median of those within a round, 0 if it cannot be told.
 func (m measured) ratio(a, b string) float64 {
 	if len(m.Cells[a]) == 0 || m.total(b, speed) == 0 {
 		return 0
 	}
-	lowest := math.Inf(1)
+	var rounds []float64
 	for round, f := range m.Cells[a] {
-		lowest = min(lowest, speed(f)/speed(m.Cells[b][round]))
+		rounds = append(rounds, speed(f)/speed(m.Cells[b][round]))
 	}
-	return lowest
+	return median(rounds)
 }
 
 // wrong answers the counts that were missed.
@@ -188,26 +204,14 @@ func (m measured) tell(r *report.Report) {
 	r.Table("**"+m.title+"**", []string{"", "entries/s", "to seq1", "commit p50", "p99", "refused", "transactions", "statements", "lost", "doubled"}, table)
 }
 
-// p50 is that of the worse round.
-func (m measured) p50(cell string) (worst time.Duration) {
-	for _, f := range m.Cells[cell] {
-		worst = max(worst, f.P50)
-	}
-	return worst
-}
-
 func (m measured) row(cell string) []string {
-	var p99 time.Duration
-	for _, f := range m.Cells[cell] {
-		p99 = max(p99, f.P99)
-	}
 	row := []string{cell, report.Number(m.rate(cell)), orNone(m.ratio(cell, "seq1"), report.Times)}
 	if m.total(cell, commits) == 0 { // By hand: nobody counts.
 		row = append(row, "", "", "", "", "")
 	} else {
 		row = append(row,
-			report.Duration(m.p50(cell)),
-			report.Duration(p99),
+			seconds(m.middle(cell, p50)),
+			seconds(m.middle(cell, p99)),
 			fmt.Sprintf("%.0f %%", 100*m.per(cell, refused, commits)),
 			orNone(m.per(cell, transactions, commits), report.Number),
 			orNone(m.per(cell, statements, commits), report.Number))

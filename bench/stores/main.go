@@ -46,7 +46,7 @@ type scale struct {
 }
 
 var (
-	full  = scale{rounds: 2, window: window{warm: 200 * time.Millisecond, measure: time.Second}, cells: cells, cuts: 100}
+	full  = scale{rounds: 3, window: window{warm: 150 * time.Millisecond, measure: 700 * time.Millisecond}, cells: cells, cuts: 100}
 	quick = scale{rounds: 1, window: window{warm: 20 * time.Millisecond, measure: 100 * time.Millisecond}, cells: cells, cuts: 10}
 )
 
