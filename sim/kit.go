@@ -112,7 +112,7 @@ func testStore[R any, E error, K comparable, I any, ID comparable, S, O any](
 	not.unless(has.Reopen, "durability over a restart", "WithReopen")
 	not.unless(has.Second, "two handles on the same data", "WithSecondHandle")
 	faults{
-		untried: not, p: p, broken: fail, newKey: subject.NumberedKey, limits: with.limits,
+		untried: not, p: p, newKey: subject.NumberedKey, limits: with.limits,
 		open:    func(t *testing.T) *kit.Store { return subject.Open(open(t)) },
 		left:    func(t *testing.T, dir string) *kit.Store { return subject.Open(with.left(t, dir)) },
 		through: func(t *testing.T, addr string) *kit.Store { return subject.Open(with.dial(t, addr)) },

@@ -53,7 +53,6 @@ type child struct {
 	open   func(t *testing.T, dir string) *kit.Store
 	newKey func() (int, any)
 	seed   uint64
-	broken func(*testing.T, *kit.Violation)
 }
 
 // silence is how long a child may be without a word.
@@ -92,7 +91,9 @@ func (c child) powerCuts(t *testing.T) (err error) {
 			acks += n
 		})
 	}
-	t.Logf("sim: %d acknowledgements before power cuts, seed %d", acks, c.seed)
+	if err == nil {
+		t.Logf("sim: %d acknowledgements before power cuts, seed %d", acks, c.seed)
+	}
 	return err
 }
 
@@ -120,20 +121,20 @@ func (c child) slowSyncs(t *testing.T) error {
 	p := c.begin(t, dir, w)
 	c.await(t, p, 10)
 	syncs, err := p.HarmSyncs(mishap.Slow, filepath.Join(t.TempDir(), "syncs"))
-	if err == nil {
-		c.await(t, p, 200)
-	}
-	c.end(t, p, w)
 	if err != nil {
 		return err
 	}
+	before := p.Printed()
+	c.await(t, p, 200)
+	c.end(t, p, w)
 	n, err := syncs.Count()
 	must(t, err)
+	acks := w.Acks() - before
 	if n == 0 {
-		c.broken(t, kit.Unsynced(200))
+		fail(t, kit.Unsynced(acks))
 		return nil
 	}
-	t.Logf("sim: %d syncs for the last 200 acknowledgements or more: %.1f entries a sync", n, float64(200)/float64(n))
+	t.Logf("sim: %d acknowledgements with %d slow syncs: %.1f entries a sync", acks, n, float64(acks)/float64(n))
 	c.look(t, "after it", dir, w)
 	return nil
 }
@@ -144,14 +145,13 @@ func (c child) failingSyncs(t *testing.T) error {
 	w, dir := kit.NewWitness(c.newKey), t.TempDir()
 	p := c.begin(t, dir, w)
 	c.await(t, p, 50)
-	_, err := p.HarmSyncs(mishap.Fail, filepath.Join(t.TempDir(), "syncs"))
-	goesOn := err == nil && p.Await(inFlight, 2*time.Second) == nil
-	c.end(t, p, w)
-	if err != nil {
+	if _, err := p.HarmSyncs(mishap.Fail, filepath.Join(t.TempDir(), "syncs")); err != nil {
 		return err
 	}
-	if goesOn {
-		c.broken(t, kit.Unsynced(inFlight))
+	stopped := p.Await(inFlight, 2*time.Second)
+	c.end(t, p, w)
+	if stopped == nil {
+		fail(t, kit.Unsynced(inFlight))
 		return nil
 	}
 	c.look(t, "after it", dir, w)
@@ -195,7 +195,7 @@ func (c child) look(t *testing.T, name, dir string, witnesses ...*kit.Witness) {
 		store := c.open(t, dir)
 		for _, w := range witnesses {
 			if v := w.Check(t.Context(), store); v != nil {
-				c.broken(t, v)
+				fail(t, v)
 				return
 			}
 		}

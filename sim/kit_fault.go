@@ -12,7 +12,6 @@ import (
 type faults struct {
 	*untried
 	p       powers
-	broken  func(*testing.T, *kit.Violation)
 	newKey  func() (int, any)
 	limits  []kit.Limit
 	open    func(t *testing.T) *kit.Store
@@ -23,7 +22,7 @@ type faults struct {
 
 // run tries what the powers allow, each in a subtest.
 func (f faults) run(t *testing.T) {
-	child := child{start: f.p.start, open: f.left, newKey: f.newKey, seed: f.p.seed, broken: f.broken}
+	child := child{start: f.p.start, open: f.left, newKey: f.newKey, seed: f.p.seed}
 	network := network{f}
 	for _, part := range []struct {
 		name, power string
@@ -57,7 +56,7 @@ func (f faults) checkLimits(t *testing.T) error {
 	for n, l := range f.limits {
 		t.Run(fmt.Sprintf("%d %v", n+1, l.Err), func(t *testing.T) {
 			if v := l.Check(t.Context(), f.open(t)); v != nil {
-				f.broken(t, v)
+				fail(t, v)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func (n network) wire(t *testing.T) *kit.Wire {
 func (n network) losses(t *testing.T) error {
 	w := n.wire(t)
 	if v := w.Harm(t.Context()); v != nil {
-		n.broken(t, v)
+		fail(t, v)
 		return nil
 	}
 	t.Logf("sim: of %d calls that met a fault, %d failed with an unknown outcome, %d were refused for certain, and %d had landed",
@@ -44,7 +44,7 @@ func (n network) losses(t *testing.T) error {
 func (n network) cuts(t *testing.T) error {
 	w, witness := n.wire(t), kit.NewWitness(n.newKey)
 	if v := w.Cut(t.Context(), witness, rand.New(rand.NewPCG(n.p.seed, 3))); v != nil {
-		n.broken(t, v)
+		fail(t, v)
 	}
 	t.Logf("sim: %d acknowledgements under cuts, seed %d", witness.Acks(), n.p.seed)
 	return nil
@@ -54,7 +54,7 @@ func (n network) kills(t *testing.T) error {
 	store, kill, restart := n.served(t)
 	witness := kit.NewWitness(n.newKey)
 	if v := kit.Kills(t.Context(), store, witness, kill, restart); v != nil {
-		n.broken(t, v)
+		fail(t, v)
 	}
 	t.Logf("sim: %d acknowledgements over 3 kills of the server", witness.Acks())
 	return nil

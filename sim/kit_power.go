@@ -78,8 +78,8 @@ func WithChild[R any](start func(t *testing.T, dir string) *exec.Cmd, open func(
 func WithPowerCuts() Power { return func(p *powers) { p.cuts = true } }
 
 // WithSyncFaults says that the child of [WithChild] syncs what it writes itself, as an embedded store does and the client
-// of a server does not. Its syncs are made slow, and then to fail, after which it must acknowledge nothing. It takes
-// strace, and is not tried elsewhere.
+// of a server does not: it is the process itself that is watched. Its syncs are made slow, and then to fail, after which it
+// must acknowledge nothing. It takes strace, and is not tried elsewhere.
 func WithSyncFaults() Power { return func(p *powers) { p.syncs = true } }
 
 // WithDial says where the server is, and how to open a store on it. upstream answers host:port or the path of a socket;

@@ -168,8 +168,8 @@ func Unsynced(acks int) *Violation {
 	return broke(Durable, "%d inputs were acknowledged, and the process has not synced once meanwhile with success", acks)
 }
 
-// Load is a load of goroutines. Make one with [NewLoad], and end it.
-type Load struct {
+// load is a load of goroutines. Make one with newLoad, and end it.
+type load struct {
 	stop, abandon context.CancelFunc
 	ended         chan struct{}
 	err           error // written before ended is closed
@@ -179,11 +179,11 @@ type Load struct {
 	acks  []Ack         // guarded by mu
 }
 
-// NewLoad starts to write to the keys of a witness.
-func NewLoad(ctx context.Context, store *Store, w *Witness) *Load {
+// newLoad starts to write to the keys of a witness.
+func newLoad(ctx context.Context, store *Store, w *Witness) *load {
 	calls, abandon := context.WithCancel(ctx)
 	writing, stop := context.WithCancel(ctx)
-	l := &Load{stop: stop, abandon: abandon, ended: make(chan struct{}), grown: make(chan struct{})}
+	l := &load{stop: stop, abandon: abandon, ended: make(chan struct{}), grown: make(chan struct{})}
 	go func() {
 		defer close(l.ended)
 		// A call goes on to its end: what is left in the network could land while the witness looks.
@@ -194,7 +194,7 @@ func NewLoad(ctx context.Context, store *Store, w *Witness) *Load {
 	return l
 }
 
-func (l *Load) acked(a Ack) {
+func (l *load) acked(a Ack) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acks = append(l.acks, a)
@@ -202,14 +202,14 @@ func (l *Load) acked(a Ack) {
 	l.grown = make(chan struct{})
 }
 
-func (l *Load) seen() (acks int, grown <-chan struct{}) {
+func (l *load) seen() (acks int, grown <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.acks), l.grown
 }
 
-// Await returns when so many inputs more have been acknowledged. Its violation says that none was for as long as limit.
-func (l *Load) Await(more int, limit time.Duration) *Violation {
+// await returns when so many inputs more have been acknowledged. Its violation says that none was for as long as limit.
+func (l *load) await(more int) *Violation {
 	until, _ := l.seen()
 	for until += more; ; {
 		acks, grown := l.seen()
@@ -226,14 +226,16 @@ func (l *Load) Await(more int, limit time.Duration) *Violation {
 	}
 }
 
-// End stops the writers, and answers what was acknowledged. Calls that do not return within limit are abandoned.
-func (l *Load) End(limit time.Duration) []Ack {
-	l.stop()
-	select {
-	case <-l.ended:
-	case <-time.After(limit):
+// end stops the writers, waits for the calls that are under way, and answers what was acknowledged. After limit it ends
+// their contexts; its violation says that even that did not help.
+func (l *load) end() (acks []Ack, v *Violation) {
+	for _, stop := range []func(){l.stop, l.abandon} {
+		stop()
+		select {
+		case <-l.ended:
+			return l.acks, nil
+		case <-time.After(limit):
+		}
 	}
-	l.abandon()
-	<-l.ended
-	return l.acks
+	return nil, broke(GoesOn, "a call has not returned for %v after its context has ended", limit)
 }

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"math/rand/v2"
 	"sync/atomic"
@@ -78,10 +79,20 @@ func dropReplies(from proxy.From) proxy.Verdict {
 	return proxy.Pass
 }
 
+// errHangs is the answer of a call that has none.
+var errHangs = errors.New("the call has not returned")
+
 func within(call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	return call(ctx)
+	answer := make(chan error, 1)
+	go func() { answer <- call(ctx) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(limit):
+		return errHangs
+	}
 }
 
 // awaitLanding also returns when the call has been answered, or will hardly land: a statement was still to be prepared.
@@ -194,6 +205,8 @@ func (v *victim) judge(op Op, before State, err error) {
 	case err == nil:
 		v.checkSuccess("the client", op, before.stamp, before)
 		return
+	case err == errHangs:
+		v.broke(GoesOn, "a %s, of which %s, has not returned for %v after its context has ended", op.Kind, v.m.name, limit-wait)
 	case notWritten(err) && landed:
 		v.broke(Definite, "a %s, of which %s, was answered with certainty that nothing was written (%s), and it was", op.Kind, v.m.name, firstLine(err))
 	case notWritten(err):
@@ -255,22 +268,18 @@ func (v *victim) warm(ctx context.Context) {
 
 // Cut has writers write while their connections are cut again and again, in the middle of anything.
 func (w *Wire) Cut(ctx context.Context, witness *Witness, random *rand.Rand) *Violation {
-	load := NewLoad(ctx, w.Far, witness)
-	v := load.Await(20, limit)
+	writing := newLoad(ctx, w.Far, witness)
+	v := writing.await(20)
 	var made atomic.Int64
 	w.Proxy.Judge(cutter(random, &made))
 	for v == nil && made.Load() < cuts {
-		v = load.Await(1, limit)
+		v = writing.await(1)
 	}
 	w.Proxy.Calm()
 	if v == nil {
-		v = load.Await(20, limit)
+		v = writing.await(20)
 	}
-	witness.Acked(load.End(limit)...)
-	if v != nil {
-		return v
-	}
-	return witness.Check(ctx, insistent(w.Near))
+	return witness.conclude(ctx, writing, v, w.Near)
 }
 
 // cutter passes some dozens of pieces between two cuts.
@@ -288,20 +297,28 @@ func cutter(random *rand.Rand, made *atomic.Int64) func(proxy.From) proxy.Verdic
 
 // Kills has writers write to a server that is killed and started again three times.
 func Kills(ctx context.Context, store *Store, witness *Witness, kill, restart func()) (v *Violation) {
-	load := NewLoad(ctx, store, witness)
-	defer load.End(limit) // Also when kill fails the test.
+	writing := newLoad(ctx, store, witness)
+	defer writing.end() // Also when kill fails the test.
 	for n := 0; n < 3 && v == nil; n++ {
-		if v = load.Await(100, limit); v == nil {
+		if v = writing.await(100); v == nil {
 			kill()
 			restart()
-			v = load.Await(100, limit)
+			v = writing.await(100)
 		}
 	}
-	witness.Acked(load.End(limit)...)
-	if v != nil {
-		return v
+	return witness.conclude(ctx, writing, v, store)
+}
+
+// conclude ends a load, and checks what it has left unless something was wrong before.
+func (w *Witness) conclude(ctx context.Context, writing *load, v *Violation, store *Store) *Violation {
+	acks, hanging := writing.end()
+	w.Acked(acks...)
+	for _, v := range []*Violation{v, hanging} {
+		if v != nil {
+			return v
+		}
 	}
-	return witness.Check(ctx, insistent(store))
+	return w.Check(ctx, insistent(store))
 }
 
 // insistent is a store that reads again when a read has failed: its connection may have been lost. What could not be read is
