@@ -3,6 +3,9 @@
 // It knows a store by functions whose types are erased, see [Store], and finds what is wrong in three ways: [Conform]
 // follows one short script per law, [Simulate] interleaves writers and a sweeper operation by operation and injects
 // faults, [Stress] lets goroutines loose. All three hold every operation to the same laws, in a session.
+//
+// What goes wrong outside of a store is done to it by who calls this package. A [Witness] holds what writers were
+// acknowledged against what is left, a [Wire] has calls meet what a network does, a [Limit] is what is too large.
 package kit
 
 import (

@@ -113,8 +113,8 @@ func (w *Wire) Harm(ctx context.Context) *Violation {
 	if w.Far.Delete != nil {
 		kinds = append(kinds, Delete)
 	}
-	for _, m := range fates {
-		v := &victim{session: newSession(insistent(w.Near)), w: w, m: m}
+	for _, f := range fates {
+		v := &victim{session: newSession(insistent(w.Near)), w: w, fate: f}
 		for _, kind := range kinds {
 			if v.meet(ctx, kind); v.broken != nil {
 				return v.broken
@@ -128,7 +128,7 @@ func (w *Wire) Harm(ctx context.Context) *Violation {
 type victim struct {
 	*session
 	w       *Wire
-	m       fate
+	fate    fate
 	inputs  int   // that were used
 	refused []any // identities that were answered as not written, and never submitted again
 }
@@ -140,17 +140,18 @@ func (v *victim) meet(ctx context.Context, kind Kind) {
 	}
 	record, err := insistent(v.w.Far).Read(ctx, v.key)
 	if err != nil {
-		v.broke(GoesOn, "after a call of which %s, reads fail: %v", v.m.name, err)
+		v.broke(GoesOn, "after a call of which %s, reads fail: %v", v.fate.name, err)
+		return
 	}
 	if v.look(ctx); v.broken != nil {
 		return
 	}
 	before := v.state
 	op := v.op(kind, record)
-	err = v.m.meet(v.w.Proxy, func(ctx context.Context) error { return run(ctx, op) }, v.changed(ctx))
+	err = v.fate.meet(v.w.Proxy, func(ctx context.Context) error { return run(ctx, op) }, v.changed(ctx))
 	v.w.Proxy.Calm()
 	v.look(ctx)
-	step := Step{Who: "client", Op: string(kind), IDs: op.IDs, Event: v.m.name, After: v.state}
+	step := Step{Who: "client", Op: string(kind), IDs: op.IDs, Event: v.fate.name, After: v.state}
 	step.Answer, step.Answered = answerOf(op, err)
 	v.history.Steps = append(v.history.Steps, step)
 	if v.broken == nil {
@@ -206,9 +207,9 @@ func (v *victim) judge(op Op, before State, err error) {
 		v.checkSuccess("the client", op, before.stamp, before)
 		return
 	case err == errHangs:
-		v.broke(GoesOn, "a %s, of which %s, has not returned for %v after its context has ended", op.Kind, v.m.name, limit-wait)
+		v.broke(GoesOn, "a %s, of which %s, has not returned for %v after its context has ended", op.Kind, v.fate.name, limit-wait)
 	case notWritten(err) && landed:
-		v.broke(Definite, "a %s, of which %s, was answered with certainty that nothing was written (%s), and it was", op.Kind, v.m.name, firstLine(err))
+		v.broke(Definite, "a %s, of which %s, was answered with certainty that nothing was written (%s), and it was", op.Kind, v.fate.name, firstLine(err))
 	case notWritten(err):
 		v.w.Definite++
 		if op.Kind == Commit {
@@ -244,7 +245,7 @@ func (v *victim) makeUp(ctx context.Context, kind Kind) {
 		_, err = v.w.Far.Resume(Direct, patient, ctx, v.key)
 	}
 	if err != nil {
-		v.broke(GoesOn, "after a %s of which %s, calls fail: %v", kind, v.m.name, err)
+		v.broke(GoesOn, "after a %s of which %s, calls fail: %v", kind, v.fate.name, err)
 	}
 }
 
