@@ -50,11 +50,13 @@ func ExampleScript() {
 	// schedule: []int{1, 1, 1}
 }
 
-// inBubble makes a bubble for an example. That takes a test, which must not print anything of its own.
+// inBubble makes a bubble for an example. That takes a test, which must run once and not print anything of its own.
 func inBubble(f func()) {
-	verbose := flag.Lookup("test.v").Value.String()
-	_ = flag.Set("test.v", "false")
-	defer func() { _ = flag.Set("test.v", verbose) }()
+	for name, value := range map[string]string{"test.v": "false", "test.count": "1"} {
+		was := flag.Lookup(name).Value.String()
+		_ = flag.Set(name, value)
+		defer func() { _ = flag.Set(name, was) }()
+	}
 	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "bubble", F: func(t *testing.T) { synctest.Test(t, func(*testing.T) { f() }) },
 	}})
