@@ -24,7 +24,7 @@ type Disk struct {
 const diskSize = 256 << 20
 
 // NewDisk makes and mounts a disk in dir. Its error is an [ErrUnable] where that takes what the machine lacks: root, a
-// loop device, mkfs.ext4. Unmount it in the end.
+// loop device, mkfs.ext4, a kernel that cuts. Unmount it in the end.
 func NewDisk(dir string) (*Disk, error) {
 	d := &Disk{Dir: filepath.Join(dir, "disk"), image: filepath.Join(dir, "image")}
 	if os.Getuid() != 0 {
@@ -36,8 +36,10 @@ func NewDisk(dir string) (*Disk, error) {
 	if err := run("mkfs.ext4", "-q", "-F", d.image); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnable, err)
 	}
-	if err := d.Mount(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnable, err)
+	// Once before there is anything to lose: a container may be allowed to mount and no more.
+	err := errors.Join(d.Mount(), d.Cut(), d.Unmount(), d.Mount())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnable, errors.Join(err, d.Unmount()))
 	}
 	return d, nil
 }
