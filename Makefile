@@ -37,11 +37,11 @@ mutants: ## switch every rule off, one at a time: a test must go red for each
 formal: ## every interleaving of the specifications, with TLC (needs java and python3)
 	formal/run
 
-services: ## the tests of the stores that are servers (needs PostgreSQL's programs)
-	@set -e; for m in $(SERVICES); do echo "== $$m"; go -C $$m test ./...; done
+services: ## the tests of the stores that are servers, under the race detector (needs PostgreSQL's programs)
+	@set -e; for m in $(SERVICES); do echo "== $$m"; go -C $$m test -race ./...; done
 	go -C bench/stores test . -args -stores.all
 
-check: lint test race sim mutants formal ## everything but the stores that are servers
+check: lint test race sim mutants formal services ## everything
 
 lint: $(STATIC) ## gofmt, vet and staticcheck, in every module
 	@files=$$(git ls-files '*.go' | xargs gofmt -l); if [ -n "$$files" ]; then echo "not gofmted: $$files"; exit 1; fi

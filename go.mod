@@ -2,7 +2,7 @@ module github.com/goferry/goferry
 
 go 1.26.0
 
-// For tests, simulations and tools: what the library packages import is the standard library.
+// For tests, simulations and tools: what the library packages import, all but sim, is the standard library.
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	go.uber.org/goleak v1.3.0
