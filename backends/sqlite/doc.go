@@ -58,7 +58,7 @@
 //
 // The tests kill a writing process twenty times and look for lost, doubled and half projected entries; they cancel
 // thousands of commits and compare every answer with the file; they let several processes open a new file and write
-// one record at once; they take the room for a COMMIT away; they count statements and transactions. No test cuts the
-// power or makes a disk lie: there the store relies on SQLite's settings, which it reads back. Windows and macOS were
-// not tried.
+// one record at once; they take the room for a COMMIT away; they count statements and transactions. Where the
+// machine allows it, they cut the power of the disk, which loses what was not synced and tears nothing, and make
+// syncs slow and fail. A disk that lies was not tried, nor were Windows and macOS.
 package sqlite
