@@ -49,7 +49,7 @@ var tests = []struct {
 	{"servers are killed", map[string]string{"postgres": "TestKit", "etcd": "TestKit, TestLeaderKilled"}},
 	{"a reply is lost, or a request", map[string]string{"postgres": "TestKit, TestLostOnTheWay", "etcd": "TestKit, TestOutcomes"}},
 	{"a connection goes silent", map[string]string{"postgres": "TestBlackHole", "etcd": "TestBlackHole, TestDeadConnectionIsClosed"}},
-	{"the power is cut", map[string]string{"sqlite": "TestKit", "postgres": "not tried", "etcd": "not tried"}},
+	{"the power of the disk is cut", map[string]string{"sqlite": "TestKit", "postgres": "TestKit", "etcd": "not tried"}},
 	{"5,000 commits are cancelled at random", map[string]string{
 		"sqlite": "TestCancelledCommits", "postgres": "TestCancelledCommits", "etcd": "TestCancelledCommits"}},
 	{"a disk is full", map[string]string{"sqlite": "TestDiskFull, TestFullFile", "postgres": "not tried", "etcd": "TestNoSpace"}},
