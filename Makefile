@@ -37,7 +37,7 @@ mutants: ## switch every rule off, one at a time: a test must go red for each
 formal: ## every interleaving of the specifications, with TLC (needs java and python3)
 	formal/run
 
-services: ## the tests of the stores that are servers, under the race detector (needs PostgreSQL's programs)
+services: ## the tests of the stores that are servers, under the race detector (needs PostgreSQL's programs and strace)
 	@set -e; for m in $(filter-out backends/etcd/etcdtest,$(SERVICES)); do echo "== $$m"; go -C $$m test -race -timeout=20m ./...; done
 	@# Three servers of etcd are in the process of these tests: the race detector makes them three times as slow.
 	@echo "== backends/etcd/etcdtest"; go -C backends/etcd/etcdtest test -timeout=20m ./...
