@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/backends/postgres"
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/internal/pgserver"
@@ -30,28 +30,7 @@ type (
 	rows   = postgres.RowStore[string, []string, string, string]
 )
 
-func itself(id string) string { return id }
-
-func with(log []string, id string) ([]string, int, bool) {
-	if at := slices.Index(log, id); at >= 0 {
-		return log, at, false
-	}
-	return append(slices.Clip(log), id), len(log), true
-}
-
-func each(log []string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, id := range log {
-			if !yield(id, id) {
-				return
-			}
-		}
-	}
-}
-
-func throttled() *backends.Error { return &backends.Error{Op: "store", Class: backends.ErrRefused} }
 func nth(_ string, n int) string { return sim.AnyText(n) }
-func log(r record) []string      { return r.Body }
 
 func view(s *views, ctx context.Context, key string) ([]string, error) {
 	shown, _, err := s.View(ctx, key)
@@ -61,16 +40,18 @@ func view(s *views, ctx context.Context, key string) ([]string, error) {
 // writeViews and writeRows are pipelines as users make them.
 var (
 	writeViews = projected.WholeRecord(
-		fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, retry),
+		fold.New[*backends.Error](storetest.Itself, (*views).Read, backends.Step(storetest.WithName), (*views).Commit, retry),
 		record.Pending, (*views).Project)
 	writeRows = projected.New(
-		fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, retry),
+		fold.New[*backends.Error](storetest.Itself, (*rows).Read, backends.Step(storetest.WithName), (*rows).Commit, retry),
 		record.Pending, (*rows).ProjectRows)
 	retry = schedule.Exponential(time.Millisecond).Capped(20 * time.Millisecond).And(schedule.Recurs(20))
 )
 
-func newViews(db *postgres.DB) *views  { return postgres.New[string](db, slices.Clone[[]string]) }
-func newLogRows(db *postgres.DB) *rows { return postgres.NewRows[string](db, each, itself) }
+func newViews(db *postgres.DB) *views { return postgres.New[string](db, slices.Clone[[]string]) }
+func newLogRows(db *postgres.DB) *rows {
+	return postgres.NewRows[string](db, storetest.EachName, storetest.Itself)
+}
 
 // TestKit is the public test of stores, with a schema for every law.
 func TestKit(t *testing.T) {
@@ -79,22 +60,22 @@ func TestKit(t *testing.T) {
 		t.Parallel()
 		k := kitOf[*views]{of: newViews, part: "write views", config: newSchema(t)}
 		sim.TestStore(t, writeViews, k.open,
-			throttled, sim.AnyText, nth, log, view, (*views).PendingKeys,
+			storetest.Throttled, sim.AnyText, nth, storetest.Names, view, (*views).PendingKeys,
 			append(k.powers(), sim.WithDelete((*views).Delete))...)
 	})
 	t.Run("rows at once", func(t *testing.T) {
 		t.Parallel()
 		k := kitOf[*rows]{of: newLogRows, part: "serve and write rows", config: newSchema(t)}
 		sim.TestStore(t, writeRows, k.open,
-			throttled, sim.AnyText, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			storetest.Throttled, sim.AnyText, nth, storetest.Names, (*rows).Rows, (*rows).PendingKeys,
 			append(k.powers(), sim.WithDelete((*rows).Delete), sim.WithChild(k.startServer, k.leftServer), sim.WithPowerCuts())...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
 		k := kitOf[*rows]{of: newLogRows, config: newSchema(t)}
 		sim.TestRowStore(t, writeRows.Fold,
-			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear, k.open,
-			throttled, sim.AnyText, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			record.Pending, backends.RowsOf(storetest.EachName), (*rows).Missing, (*rows).Put, (*rows).Clear, k.open,
+			storetest.Throttled, sim.AnyText, nth, storetest.Names, (*rows).Rows, (*rows).PendingKeys,
 			sim.WithDelete((*rows).Delete), sim.WithDial(k.upstream, k.dial), sim.WithSecondHandle(k.again), sim.WithReopen(k.again))
 	})
 }

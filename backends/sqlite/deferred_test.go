@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/projected"
 	"github.com/goferry/goferry/schedule"
@@ -123,9 +124,9 @@ func TestPlainStore(t *testing.T) {
 	t.Parallel()
 	sim.TestStore(t,
 		projected.WholeRecord(
-			fold.New[*backends.Error](itself, (*plain).Read, backends.Step(with), (*plain).Commit, schedule.Stop()),
+			fold.New[*backends.Error](storetest.Itself, (*plain).Read, backends.Step(storetest.WithName), (*plain).Commit, schedule.Stop()),
 			record.Pending, (*plain).Project),
-		openPlain, throttled, sim.AnyText, nth, log, (*plain).View, (*plain).PendingKeys, sim.WithHistories(200))
+		openPlain, storetest.Throttled, sim.AnyText, nth, storetest.Names, (*plain).View, (*plain).PendingKeys, sim.WithHistories(200))
 }
 
 // TestKitSeesDeferredTransactions has TestPlainStore, as another process, test a store whose transactions take the write lock

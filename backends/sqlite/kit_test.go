@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"context"
-	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/goferry/goferry/backends"
+	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/backends/sqlite"
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/projected"
@@ -24,28 +24,7 @@ type (
 	rows   = sqlite.RowStore[string, []string, string, string]
 )
 
-func itself(id string) string { return id }
-
-func with(log []string, id string) ([]string, int, bool) {
-	if at := slices.Index(log, id); at >= 0 {
-		return log, at, false
-	}
-	return append(slices.Clip(log), id), len(log), true
-}
-
-func each(log []string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, id := range log {
-			if !yield(id, id) {
-				return
-			}
-		}
-	}
-}
-
-func throttled() *backends.Error { return &backends.Error{Op: "store", Class: backends.ErrRefused} }
 func nth(_ string, n int) string { return sim.AnyText(n) }
-func log(r record) []string      { return r.Body }
 
 func view(s *views, ctx context.Context, key string) ([]string, error) {
 	shown, _, err := s.View(ctx, key)
@@ -55,15 +34,17 @@ func view(s *views, ctx context.Context, key string) ([]string, error) {
 // writeViews and writeRows are pipelines as users make them.
 var (
 	writeViews = projected.WholeRecord(
-		fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, schedule.Recurs(20)),
+		fold.New[*backends.Error](storetest.Itself, (*views).Read, backends.Step(storetest.WithName), (*views).Commit, schedule.Recurs(20)),
 		record.Pending, (*views).Project)
 	writeRows = projected.New(
-		fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, schedule.Recurs(20)),
+		fold.New[*backends.Error](storetest.Itself, (*rows).Read, backends.Step(storetest.WithName), (*rows).Commit, schedule.Recurs(20)),
 		record.Pending, (*rows).ProjectRows)
 )
 
-func newViews(db *sqlite.DB) *views  { return sqlite.New[string](db, slices.Clone[[]string]) }
-func newLogRows(db *sqlite.DB) *rows { return sqlite.NewRows[string](db, each, itself) }
+func newViews(db *sqlite.DB) *views { return sqlite.New[string](db, slices.Clone[[]string]) }
+func newLogRows(db *sqlite.DB) *rows {
+	return sqlite.NewRows[string](db, storetest.EachName, storetest.Itself)
+}
 
 // TestKit is the public test of stores, with a file for every law.
 func TestKit(t *testing.T) {
@@ -72,22 +53,22 @@ func TestKit(t *testing.T) {
 		t.Parallel()
 		k := kitOf[*views]{newViews, "write views", map[*views]file{}}
 		sim.TestStore(t, writeViews, k.open,
-			throttled, sim.AnyBytes, nth, log, view, (*views).PendingKeys,
+			storetest.Throttled, sim.AnyBytes, nth, storetest.Names, view, (*views).PendingKeys,
 			append(k.powers(), sim.WithDelete((*views).Delete))...)
 	})
 	t.Run("rows at once", func(t *testing.T) {
 		t.Parallel()
 		k := kitOf[*rows]{newLogRows, "write rows", map[*rows]file{}}
 		sim.TestStore(t, writeRows, k.open,
-			throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			storetest.Throttled, sim.AnyBytes, nth, storetest.Names, (*rows).Rows, (*rows).PendingKeys,
 			append(k.powers(), sim.WithDelete((*rows).Delete))...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
 		k := kitOf[*rows]{newLogRows, "", map[*rows]file{}}
 		sim.TestRowStore(t, writeRows.Fold,
-			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear, k.open,
-			throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			record.Pending, backends.RowsOf(storetest.EachName), (*rows).Missing, (*rows).Put, (*rows).Clear, k.open,
+			storetest.Throttled, sim.AnyBytes, nth, storetest.Names, (*rows).Rows, (*rows).PendingKeys,
 			sim.WithDelete((*rows).Delete), sim.WithReopen(k.reopen), sim.WithSecondHandle(k.second))
 	})
 }

@@ -208,15 +208,6 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-func only(who proxy.From, verdict proxy.Verdict) func(proxy.From) proxy.Verdict {
-	return func(from proxy.From) proxy.Verdict {
-		if from == who {
-			return verdict
-		}
-		return proxy.Pass
-	}
-}
-
 func TestJudgeCuts(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -233,7 +224,7 @@ func TestJudgeCuts(t *testing.T) {
 			p, e := newProxy(t)
 			c := dial(t, p)
 			wantAnswer(t, c, "before")
-			p.Judge(only(tt.who, proxy.Cut))
+			p.Judge(proxy.Only(tt.who, proxy.Cut))
 			if got, err := c.ask("lost"); err == nil || err == io.EOF {
 				t.Errorf("got %q, %v, want a reset", got, err)
 			}

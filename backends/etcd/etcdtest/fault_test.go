@@ -123,29 +123,16 @@ func TestCuts(t *testing.T) {
 			l := newLoad(t, kind.Of(open(t, addresses...)), "cuts")
 			l.more(t, 10)
 			var cuts atomic.Int64
-			for p, proxy := range proxies {
-				proxy.Judge(cutter(rand.New(rand.NewPCG(seed, uint64(10*i+p))), &cuts))
+			for n, p := range proxies {
+				p.Judge(proxy.Cutter(rand.New(rand.NewPCG(seed, uint64(10*i+n))), 100, &cuts))
 			}
 			storetest.Until(t, "cuts", func() bool { return cuts.Load() >= 60 })
-			for _, proxy := range proxies {
-				proxy.Judge(nil)
+			for _, p := range proxies {
+				p.Judge(nil)
 			}
 			l.more(t, 20)
 			l.check(t)
 			t.Logf("%d cuts", cuts.Load())
 		})
-	}
-}
-
-// cutter passes some dozens of pieces between two cuts. The proxy calls it one at a time.
-func cutter(random *rand.Rand, cuts *atomic.Int64) func(proxy.From) proxy.Verdict {
-	left := 1 + random.IntN(100)
-	return func(proxy.From) proxy.Verdict {
-		if left--; left > 0 {
-			return proxy.Pass
-		}
-		left = 1 + random.IntN(100)
-		cuts.Add(1)
-		return proxy.Cut
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/internal/storetest"
+	"github.com/goferry/goferry/internal/proxy"
 )
 
 // A history is of one key. Its state is the newest entry's identity, "" before the first.
@@ -61,7 +62,7 @@ func TestHistory(t *testing.T) {
 			for c, endpoint := range common.Endpoints() {
 				proxies, addresses := through(t, []string{endpoint})
 				store := newRows(openAs(t, prefix, addresses...))
-				proxies[0].Judge(cutter(rand.New(rand.NewPCG(seed, uint64(10*run+c))), &cuts))
+				proxies[0].Judge(proxy.Cutter(rand.New(rand.NewPCG(seed, uint64(10*run+c))), 100, &cuts))
 				clients.Go(func() { h.client(t, store, c) })
 			}
 			clients.Wait()

@@ -2,7 +2,6 @@ package etcdtest_test
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/goferry/goferry/backends"
 	"github.com/goferry/goferry/backends/etcd"
 	"github.com/goferry/goferry/backends/etcd/etcdtest"
+	"github.com/goferry/goferry/backends/internal/storetest"
 	"github.com/goferry/goferry/fold"
 	"github.com/goferry/goferry/projected"
 	"github.com/goferry/goferry/schedule"
@@ -23,28 +23,7 @@ type (
 	rows   = etcd.RowStore[string, []string, string, string]
 )
 
-func itself(id string) string { return id }
-
-func with(log []string, id string) ([]string, int, bool) {
-	if at := slices.Index(log, id); at >= 0 {
-		return log, at, false
-	}
-	return append(slices.Clip(log), id), len(log), true
-}
-
-func each(log []string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for _, id := range log {
-			if !yield(id, id) {
-				return
-			}
-		}
-	}
-}
-
-func throttled() *backends.Error { return &backends.Error{Op: "store", Class: backends.ErrRefused} }
 func nth(_ string, n int) string { return sim.AnyText(n) }
-func log(r record) []string      { return r.Body }
 
 func view(s *views, ctx context.Context, key string) ([]string, error) {
 	shown, _, err := s.View(ctx, key)
@@ -59,18 +38,18 @@ func TestKit(t *testing.T) {
 		k := kitOf[*views]{func(db *etcd.DB) *views { return etcd.New[string](db, slices.Clone[[]string]) }, newPrefix()}
 		sim.TestStore(t,
 			projected.WholeRecord(
-				fold.New[*backends.Error](itself, (*views).Read, backends.Step(with), (*views).Commit, schedule.Stop()),
+				fold.New[*backends.Error](storetest.Itself, (*views).Read, backends.Step(storetest.WithName), (*views).Commit, schedule.Stop()),
 				record.Pending, (*views).Project),
-			k.open, throttled, sim.AnyBytes, nth, log, view, (*views).PendingKeys,
+			k.open, storetest.Throttled, sim.AnyBytes, nth, storetest.Names, view, (*views).PendingKeys,
 			append(k.powers(), sim.WithDelete((*views).Delete))...)
 	})
 	t.Run("rows", func(t *testing.T) {
 		t.Parallel()
-		k := kitOf[*rows]{func(db *etcd.DB) *rows { return etcd.NewRows[string](db, each, itself) }, newPrefix()}
+		k := kitOf[*rows]{func(db *etcd.DB) *rows { return etcd.NewRows[string](db, storetest.EachName, storetest.Itself) }, newPrefix()}
 		sim.TestRowStore(t,
-			fold.New[*backends.Error](itself, (*rows).Read, backends.Step(with), (*rows).Commit, schedule.Stop()),
-			record.Pending, backends.RowsOf(each), (*rows).Missing, (*rows).Put, (*rows).Clear,
-			k.open, throttled, sim.AnyBytes, nth, log, (*rows).Rows, (*rows).PendingKeys,
+			fold.New[*backends.Error](storetest.Itself, (*rows).Read, backends.Step(storetest.WithName), (*rows).Commit, schedule.Stop()),
+			record.Pending, backends.RowsOf(storetest.EachName), (*rows).Missing, (*rows).Put, (*rows).Clear,
+			k.open, storetest.Throttled, sim.AnyBytes, nth, storetest.Names, (*rows).Rows, (*rows).PendingKeys,
 			append(k.powers(), sim.WithDelete((*rows).Delete),
 				sim.WithLimit(etcd.ErrTooLarge, entryOf(256<<10), entryOf(700<<10)))...) // As a row, which has its identity twice more.
 	})

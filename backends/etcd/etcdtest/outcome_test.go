@@ -24,15 +24,6 @@ import (
 
 var entry = storetest.Record{Body: storetest.Log{Entries: []storetest.Entry{{ID: "a", N: 1}}}, Behind: true}
 
-func lose(who proxy.From, verdict proxy.Verdict) func(proxy.From) proxy.Verdict {
-	return func(from proxy.From) proxy.Verdict {
-		if from == who {
-			return verdict
-		}
-		return proxy.Pass
-	}
-}
-
 // TestOutcomes loses what one commit sends or should receive, and checks the class of its answer against the truth.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
@@ -43,10 +34,10 @@ func TestOutcomes(t *testing.T) {
 		cut    bool // The connection, once the truth is known.
 		cause  error
 	}{
-		{"reply lost", lose(proxy.Server, proxy.Drop), true, true, nil},
-		{"reply never comes", lose(proxy.Server, proxy.Drop), true, false, etcd.ErrTimeout},
-		{"request lost", lose(proxy.Client, proxy.Cut), false, false, nil},
-		{"request never arrives", lose(proxy.Client, proxy.Drop), false, false, etcd.ErrTimeout},
+		{"reply lost", proxy.Only(proxy.Server, proxy.Drop), true, true, nil},
+		{"reply never comes", proxy.Only(proxy.Server, proxy.Drop), true, false, etcd.ErrTimeout},
+		{"request lost", proxy.Only(proxy.Client, proxy.Cut), false, false, nil},
+		{"request never arrives", proxy.Only(proxy.Client, proxy.Drop), false, false, etcd.ErrTimeout},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

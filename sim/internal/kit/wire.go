@@ -41,7 +41,7 @@ var fates = []fate{
 		return within(call)
 	}},
 	{"its reply is lost", func(p *proxy.Proxy, call func(context.Context) error, landed func() bool) error {
-		p.Judge(dropReplies)
+		p.Judge(proxy.Only(proxy.Server, proxy.Drop))
 		return within(func(ctx context.Context) error {
 			answer := make(chan error, 1)
 			go func() { answer <- call(ctx) }()
@@ -52,7 +52,7 @@ var fates = []fate{
 		})
 	}},
 	{"its reply never comes", func(p *proxy.Proxy, call func(context.Context) error, landed func() bool) error {
-		p.Judge(dropReplies)
+		p.Judge(proxy.Only(proxy.Server, proxy.Drop))
 		return within(func(ctx context.Context) error {
 			ctx, leave := context.WithCancel(ctx)
 			answer := make(chan error, 1)
@@ -70,13 +70,6 @@ var fates = []fate{
 		p.Slow(time.Millisecond)
 		return within(call)
 	}},
-}
-
-func dropReplies(from proxy.From) proxy.Verdict {
-	if from == proxy.Server {
-		return proxy.Drop
-	}
-	return proxy.Pass
 }
 
 // errHangs is the answer of a call that has none.
@@ -272,7 +265,7 @@ func (w *Wire) Cut(ctx context.Context, witness *Witness, random *rand.Rand) *Vi
 	writing := newLoad(ctx, w.Far, witness)
 	v := writing.await(20)
 	var made atomic.Int64
-	w.Proxy.Judge(cutter(random, &made))
+	w.Proxy.Judge(proxy.Cutter(random, 50, &made))
 	for v == nil && made.Load() < cuts {
 		v = writing.await(1)
 	}
@@ -281,19 +274,6 @@ func (w *Wire) Cut(ctx context.Context, witness *Witness, random *rand.Rand) *Vi
 		v = writing.await(20)
 	}
 	return witness.conclude(ctx, writing, v, w.Near)
-}
-
-// cutter passes some dozens of pieces between two cuts.
-func cutter(random *rand.Rand, made *atomic.Int64) func(proxy.From) proxy.Verdict {
-	left := 1 + random.IntN(50)
-	return func(proxy.From) proxy.Verdict {
-		if left--; left > 0 {
-			return proxy.Pass
-		}
-		left = 1 + random.IntN(50)
-		made.Add(1)
-		return proxy.Cut
-	}
 }
 
 // Kills has writers write to a server that is killed and started again three times.
